@@ -1,0 +1,397 @@
+// Package runnel_test checks the house: who may import whom, how large things may grow, and the few
+// habits that a machine can see. The reasons are in CONTRIBUTING.md and ARCHITECTURE.md; the tables
+// are here. A finding names the file and the line, what it found and what the limit is.
+package runnel_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layer is one row of the import table: a package and what its production code may import besides
+// the standard library.
+type layer struct {
+	pkg  string
+	ours string // packages of this module; a row above may import rows below, never the reverse
+	libs string // libraries, by import path prefix
+}
+
+const (
+	compress = "github.com/klauspost/compress"
+	crypto   = "golang.org/x/crypto"
+	hdr      = "github.com/HdrHistogram/hdrhistogram-go"
+	natsgo   = "github.com/nats-io/nats.go"
+	nkeys    = "github.com/nats-io/nkeys"
+	raft     = "github.com/hashicorp/raft"
+	raftbolt = "github.com/hashicorp/raft-boltdb"
+	gjson    = "github.com/tidwall/gjson"
+	metrics  = "github.com/prometheus/client_golang github.com/prometheus/client_model"
+	ws       = "github.com/coder/websocket"
+	xsys     = "golang.org/x/sys"
+	xterm    = "golang.org/x/term"
+)
+
+// layers is the architecture as a table, from the ground up. A package that is not in it does not
+// exist: put it in its row first. The rows of the later parts (streams, clusters) stand here already.
+var layers = []layer{
+	// 0: know nothing of ours.
+	{"subjects", "", ""},
+	{"conf", "", ""},
+	{"headers", "", ""},
+	{"jetlog/vfs", "", ""},
+	// 1: streams on disk.
+	{"jetlog/wal", "jetlog/vfs", ""},
+	{"jetlog", "subjects headers", ""},
+	{"jetlog/segment", "subjects jetlog/vfs", compress + "/s2 " + crypto},
+	{"jetlog/store", "subjects headers jetlog/vfs jetlog/wal jetlog jetlog/segment", crypto},
+	// 2: the parts of a server, each alone.
+	{"server/wire", "subjects headers", ""},
+	{"server/accounts", "subjects", nkeys + " " + crypto},
+	{"server/monitor", "subjects", metrics},
+	{"server/websocket", "", compress + " " + ws},
+	{"server/logs", "", ""},
+	{"cluster", "subjects headers jetlog/vfs jetlog/wal jetlog jetlog/segment jetlog/store", raft + " " + raftbolt},
+	// 3: connections, match cache, routing, outbound, two transports.
+	{"server/engine", "subjects headers server/wire server/accounts server/monitor server/websocket server/logs", xsys},
+	// 4: services on the bus.
+	{"server/system", "subjects headers server/wire server/accounts server/monitor server/logs server/engine", compress + "/s2"},
+	{"server/jetstream", "subjects headers jetlog cluster server/accounts", gjson},
+	// 5: composes what lies below.
+	{
+		"server",
+		"subjects headers conf jetlog jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
+			"server/logs server/engine server/system server/jetstream",
+		nkeys + " " + crypto + " " + xsys + " " + metrics,
+	},
+	{"server/servertest", "conf server", natsgo},
+	// 6: thin mains, and what knows a server only over the wire.
+	{"bench", "", natsgo + " " + hdr + " " + xsys + " " + xterm},
+	{"client", "", natsgo},
+	{"cmd/runnel", "conf jetlog/store server/logs server bench client", crypto + " " + xsys + " " + xterm},
+	{".ci/ratchet", "", ""},
+	{".", "", ""},
+}
+
+// testMay is what the tests of every package may import besides the package's own row.
+const testMay = "subjects headers conf jetlog/vfs server/servertest"
+
+// Limits. The aims are lower and stand in CONTRIBUTING.md.
+const (
+	fileLines         = 800
+	testFileLines     = 1200
+	funcLines         = 70
+	funcLinesExcepted = 120
+	nestingLevels     = 5
+	structFields      = 30
+	bareUnlocks       = 2
+	packageLines      = 5000
+	documentedPercent = 95
+	testsPerCode      = 0.8
+	commentPercentMin = 10
+	commentPercentMax = 45
+	commentsFromLines = 150 // a package smaller than this has no comment share to speak of
+)
+
+// exceptions lists what may break a rule: the rule, the place as file:name (or folder), the reason.
+// An entry that nothing needs any more fails the test, so the list can only shrink.
+var exceptions = []exception{}
+
+type exception struct {
+	rule, at, reason string
+}
+
+// bans are uses that a machine can see: selectors pkg.Name, by import path.
+var bans = []ban{
+	{
+		path: "fmt", names: "^Print(f|ln)?$", applies: func(f *source) bool { return !f.test && !f.main() },
+		why: "only a main prints; everything else returns values, writes to a given io.Writer or logs through slog",
+	},
+	{
+		path: "log", names: ".", applies: func(f *source) bool { return !f.test && !f.main() },
+		why: "diagnostics go through log/slog",
+	},
+	{
+		path: "os", names: "^Exit$", applies: func(f *source) bool { return !f.test && !f.main() },
+		why: "only a main ends the process",
+	},
+	{
+		path: "os", names: ".", applies: func(f *source) bool {
+			return !f.test && f.dir != "jetlog/vfs" && (within(f.dir, "jetlog") || within(f.dir, "cluster"))
+		},
+		why: "jetlog and cluster reach the disk through jetlog/vfs",
+	},
+	{
+		path: "time", names: "^(Now|Since|Until|After|AfterFunc|NewTimer|NewTicker|Tick|Sleep)$",
+		applies: func(f *source) bool { return !f.test && f.dir == "jetlog" },
+		why:     "jetlog is pure: time comes in with the command",
+	},
+	{
+		path: "math/rand", names: ".", applies: func(f *source) bool { return !f.test && f.dir == "jetlog" },
+		why: "jetlog is pure: chance comes in with the command",
+	},
+	{
+		path: "math/rand/v2", names: ".", applies: func(f *source) bool { return !f.test && f.dir == "jetlog" },
+		why: "jetlog is pure: chance comes in with the command",
+	},
+	{
+		path: "crypto/rand", names: ".", applies: func(f *source) bool { return !f.test && f.dir == "jetlog" },
+		why: "jetlog is pure: chance comes in with the command",
+	},
+	{
+		path: "testing", names: ".", applies: func(f *source) bool { return !f.test },
+		why: "helpers for tests live in a *test package",
+	},
+}
+
+// forbiddenNames are names of files and folders that say nothing about what is inside.
+var forbiddenNames = regexp.MustCompile(`^(utils?|helpers?|common|types|misc|internal|pkg)$`)
+
+// machinePaths are places on somebody's machine. Written so that this file does not contain one.
+var machinePaths = regexp.MustCompile(`(^|[^\w.~-])/(` + `work/(main|shared)|tmp/bin|home/\w|root/\w|Users/\w` + `)`)
+
+func TestImports(t *testing.T)       { check(t, "imports", importsOf) }
+func TestFileLength(t *testing.T)    { check(t, "file length", fileLength) }
+func TestFuncLength(t *testing.T)    { check(t, "function length", funcLength) }
+func TestNesting(t *testing.T)       { check(t, "nesting", nesting) }
+func TestStructFields(t *testing.T)  { check(t, "struct fields", structSize) }
+func TestUnlocks(t *testing.T)       { check(t, "unlocks", unlocks) }
+func TestPackageState(t *testing.T)  { check(t, "package state", packageState) }
+func TestPackageLength(t *testing.T) { check(t, "package length", packageLength) }
+func TestPackageDocs(t *testing.T)   { check(t, "package comment", packageComment) }
+func TestExportedDocs(t *testing.T)  { check(t, "documented names", documented) }
+func TestCommentShare(t *testing.T)  { check(t, "comment share", commentShare) }
+func TestBans(t *testing.T)          { check(t, "bans", banned) }
+func TestSleeps(t *testing.T)        { check(t, "sleeps", sleeps) }
+func TestFileNames(t *testing.T)     { check(t, "file names", fileNames) }
+
+// check runs one rule over every package, minus its exceptions.
+func check(t *testing.T, rule string, findings func(*pkg) []finding) {
+	t.Helper()
+	pkgs, err := load(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	needed := map[string]bool{}
+	for _, p := range pkgs {
+		for _, f := range findings(p) {
+			i := slices.IndexFunc(exceptions, func(e exception) bool { return e.rule == rule && e.at == f.at })
+			if i >= 0 {
+				needed[f.at] = true
+				if !f.always {
+					continue
+				}
+			}
+			t.Errorf("%s: %s", f.pos, f.text)
+		}
+	}
+	for _, e := range exceptions {
+		if e.rule == rule && !needed[e.at] {
+			t.Errorf("exception %q for %s is not needed any more: remove it", e.rule, e.at)
+		}
+		if e.rule == rule && e.reason == "" {
+			t.Errorf("exception %q for %s gives no reason", e.rule, e.at)
+		}
+	}
+}
+
+// TestTestShare holds each top folder to its share of test code. A *test package counts as test code.
+func TestTestShare(t *testing.T) {
+	pkgs, err := load(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type sum struct{ code, test int }
+	sums := map[string]*sum{}
+	for _, p := range pkgs {
+		top, _, _ := strings.Cut(p.dir, "/")
+		s := sums[top]
+		if s == nil {
+			s = &sum{}
+			sums[top] = s
+		}
+		for _, f := range p.files {
+			if f.test || p.testHelper() {
+				s.test += f.code
+			} else {
+				s.code += f.code
+			}
+		}
+	}
+	for top, s := range sums {
+		if s.code == 0 {
+			continue
+		}
+		share := float64(s.test) / float64(s.code)
+		t.Logf("%-10s %6d lines of code, %6d of tests: %.2f", top, s.code, s.test, share)
+		if share < testsPerCode && !excepted("test share", top) {
+			t.Errorf("%s: %d lines of test code for %d lines of code is %.2f, want at least %.1f", top, s.test, s.code, share, testsPerCode)
+		}
+	}
+}
+
+func excepted(rule, at string) bool {
+	return slices.ContainsFunc(exceptions, func(e exception) bool { return e.rule == rule && e.at == at })
+}
+
+// TestMachinePaths looks through every tracked file for paths that exist on one machine only.
+func TestMachinePaths(t *testing.T) {
+	for _, name := range tracked(t) {
+		b, err := os.ReadFile(name)
+		if err != nil || bytes.IndexByte(b, 0) >= 0 {
+			continue // removed in the working tree, or not text
+		}
+		for i, line := range strings.Split(string(b), "\n") {
+			if m := machinePaths.FindString(line); m != "" && name != "tidy_test.go" {
+				t.Errorf("%s:%d: a path of one machine: %q", name, i+1, strings.TrimSpace(m))
+			}
+		}
+	}
+}
+
+// TestLinks follows the relative links of the documents.
+func TestLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+	for _, name := range tracked(t) {
+		if path.Ext(name) != ".md" {
+			continue
+		}
+		b, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		for i, line := range strings.Split(string(b), "\n") {
+			for _, m := range link.FindAllStringSubmatch(line, -1) {
+				if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {
+					continue
+				}
+				if _, err := os.Stat(filepath.Join(filepath.Dir(name), m[1])); err != nil {
+					t.Errorf("%s:%d: the link to %s leads nowhere", name, i+1, m[1])
+				}
+			}
+		}
+	}
+}
+
+// tracked lists the files that git knows; outside a clone, every file.
+func tracked(t *testing.T) []string {
+	t.Helper()
+	out, err := exec.Command("git", "ls-files", "-z").Output()
+	if err == nil {
+		return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 })
+	}
+	var names []string
+	err = filepath.WalkDir(".", func(name string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// TestLayersAreOrdered keeps the table itself honest: a row may only name rows above it in the file,
+// so that the arrows go one way.
+func TestLayersAreOrdered(t *testing.T) {
+	seen := map[string]bool{}
+	for _, l := range layers {
+		if seen[l.pkg] {
+			t.Errorf("layers: %s stands there twice", l.pkg)
+		}
+		for _, o := range strings.Fields(l.ours) {
+			if !seen[o] {
+				t.Errorf("layers: %s may import %s, which is not in a row before it", l.pkg, o)
+			}
+		}
+		seen[l.pkg] = true
+	}
+}
+
+// TestRulesFindFaults feeds each rule a small wrong source and looks for the finding, and a right one
+// that must pass, so that no rule goes blind unnoticed.
+func TestRulesFindFaults(t *testing.T) {
+	long := strings.Repeat("\tprintln()\n", funcLines)
+	tests := []struct {
+		name string
+		rule func(*pkg) []finding
+		file string
+		src  string
+		want string // part of the only finding; "" means none
+	}{
+		{"import up", importsOf, "subjects/a.go", "import _ \"runnel/server\"", "may not import runnel/server"},
+		{"import down", importsOf, "server/wire/a.go", "import _ \"runnel/subjects\"", ""},
+		{"unknown library", importsOf, "subjects/a.go", "import _ \"example.com/x\"", "may not import example.com/x"},
+		{"library by prefix", importsOf, "jetlog/segment/a.go", "import _ \"github.com/klauspost/compress/s2\"", ""},
+		{"library by prefix of a word", importsOf, "server/engine/a.go", "import _ \"golang.org/x/sysfake\"", "may not import"},
+		{"assertion library in a test", importsOf, "subjects/a_test.go", "import _ \"example.com/assert\"", "may not import"},
+		{"package without a row", importsOf, "stuff/a.go", "", "no row in the import table"},
+		{"long function", funcLength, "subjects/a.go", "func f() {\n" + long + "}", "f has 72 lines, the limit is 70"},
+		{"deep", nesting, "subjects/a.go", "func f() { if a { for { switch { case b: if c { for { if d { } } } } } } }", "nests 6 deep"},
+		{"else if is not deeper", nesting, "subjects/a.go", "func f() { if a { } else if b { } else if c { } else if d { } else if e { } else if g { } }", ""},
+		{"wide struct", structSize, "subjects/a.go", "type t struct {" + strings.Repeat("a, b, c, d int; ", 8) + "}", "t has 32 fields"},
+		{"wide config", structSize, "subjects/a.go", "type EngineConfig struct {" + strings.Repeat("a, b, c, d int; ", 8) + "}", ""},
+		{"three unlocks", unlocks, "subjects/a.go", "func f() { m.Unlock(); m.Unlock(); m.RUnlock() }", "unlocks by hand 3 times"},
+		{"deferred unlocks", unlocks, "subjects/a.go", "func f() { defer m.Unlock(); defer n.Unlock(); defer func() { o.Unlock() }() }", ""},
+		{"assigned", packageState, "subjects/a.go", "var n = 1\nfunc f() { n = 2 }", "package variable n is changed"},
+		{"assigned in part", packageState, "subjects/a.go", "var n = []int{1}\nfunc f() { n[0]++ }", "package variable n is changed"},
+		{"deleted from", packageState, "subjects/a.go", "var n = map[int]int{1: 1}\nfunc f() { delete(n, 1) }", "package variable n is changed"},
+		{"address taken", packageState, "subjects/a.go", "var n = 1\nfunc f() { g(&n) }", "package variable n is changed"},
+		{"lock", packageState, "subjects/a.go", "var mu sync.Mutex", "package variable mu holds sync.Mutex"},
+		{"made map", packageState, "subjects/a.go", "var m = make(map[int]int)", "package variable m is made empty"},
+		{"table", packageState, "subjects/a.go", "var n = map[int]int{1: 1}\nvar errX = errors.New(\"x\")\nfunc f() int { n := n[0]; n = 2; return n }", ""},
+		{"another package's variable", packageState, "subjects/a.go", "import \"os\"\nfunc f() { os.Args = nil }", "os.Args of another package is changed"},
+		{"init", packageState, "subjects/a.go", "func init() {}", "init function"},
+		{"no package comment", packageComment, "subjects/a.go", "", "has no package comment"},
+		{"undocumented", documented, "subjects/a.go", "func F() {}\ntype T struct{}\nfunc (t *T) m() {}", "0 of 2 exported names"},
+		{"documented", documented, "subjects/a.go", "// F does.\nfunc F() {}\n\n// These are.\nconst (\n\tA = 1\n\tB = 2\n)\ntype u int\nfunc (u) M() {}", ""},
+		{"print", banned, "subjects/a.go", "import \"fmt\"\nfunc f() { fmt.Println() }", "fmt.Println: only a main prints"},
+		{"print under another name", banned, "subjects/a.go", "import p \"fmt\"\nfunc f() { p.Printf(\"\") }", "fmt.Printf: only a main prints"},
+		{"print to a writer", banned, "subjects/a.go", "import \"fmt\"\nfunc f() { fmt.Fprintln(w) }", ""},
+		{"clock in jetlog", banned, "jetlog/a.go", "import \"time\"\nfunc f() { time.Now() }", "time.Now: jetlog is pure"},
+		{"disk in cluster", banned, "cluster/a.go", "import \"os\"\nfunc f() { os.Open(x) }", "os.Open: jetlog and cluster"},
+		{"disk in vfs", banned, "jetlog/vfs/a.go", "import \"os\"\nfunc f() { os.Open(x) }", ""},
+		{"sleep", sleeps, "subjects/a_test.go", "import \"time\"\nfunc f() { time.Sleep(1) }", "time.Sleep in a test"},
+		{"sleep in a bubble", sleeps, "subjects/a_test.go", "import \"time\"\nfunc f() { synctest.Test(t, func(t *testing.T) { time.Sleep(1) }) }", ""},
+		{"name", fileNames, "subjects/util.go", "", "util says nothing"},
+		{"name of a test", fileNames, "subjects/helpers_test.go", "", "helpers says nothing"},
+		{"name of a folder", fileNames, "server/internal/a.go", "", "internal says nothing"},
+		{"long file", fileLength, "subjects/a.go", strings.Repeat("\n", fileLines-1), "801 lines, the limit is 800"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f, err := parse(tt.file, []byte("package x\n"+tt.src+"\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := tt.rule(&pkg{dir: f.dir, files: []*source{f}})
+			switch {
+			case tt.want == "" && len(got) > 0:
+				t.Errorf("got %q, want no finding", got[0].text)
+			case tt.want != "" && (len(got) != 1 || !strings.Contains(got[0].text, tt.want)):
+				t.Errorf("got %v, want one finding with %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestLineCount checks how code and comment lines are told apart.
+func TestLineCount(t *testing.T) {
+	f, err := parse("a/a.go", []byte("// Package a is.\npackage a\n\n/* two\nlines */\nvar x = `one\ntwo` // tail\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprint(f.lines, f.code, f.comments)
+	if want := "7 3 3"; got != want {
+		t.Errorf("lines, code, comments: got %s, want %s", got, want)
+	}
+}
