@@ -686,7 +686,7 @@ func fileNames(p *pkg) []finding {
 		name := strings.TrimSuffix(path.Base(f.path), ".go")
 		add(f.path, strings.TrimSuffix(name, "_test"))
 	}
-	for _, folder := range strings.Split(p.dir, "/") {
+	for folder := range strings.SplitSeq(p.dir, "/") {
 		add(p.dir, folder)
 	}
 	return found

@@ -308,7 +308,7 @@ func TestLayersAreOrdered(t *testing.T) {
 		if seen[l.pkg] {
 			t.Errorf("layers: %s stands there twice", l.pkg)
 		}
-		for _, o := range strings.Fields(l.ours) {
+		for o := range strings.FieldsSeq(l.ours) {
 			if !seen[o] {
 				t.Errorf("layers: %s may import %s, which is not in a row before it", l.pkg, o)
 			}

@@ -13,13 +13,14 @@ import (
 // "# gone NAME: reason"; there is no other way out.
 type list struct {
 	file     string
-	comments []string
-	tests    []string
+	comments []string // kept as they are, at the top of the file
+	tests    []string // no name twice
 	gone     map[string]bool
 }
 
 var (
-	entry     = regexp.MustCompile(`^\w+\.Test\w*$`)
+	entry = regexp.MustCompile(`^\w+\.Test\w*$`)
+	// added is a line that some commit put into the list.
 	added     = regexp.MustCompile(`(?m)^\+(\w+\.Test\w*)$`)
 	goneEntry = regexp.MustCompile(`^# gone (\w+\.Test\w*): \S`)
 )

@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"strings"
@@ -109,9 +110,7 @@ func runAll(l *list, suites []string, run runner) (results, error) {
 		if err != nil {
 			return nil, err
 		}
-		for id, r := range got {
-			all[id] = r
-		}
+		maps.Copy(all, got)
 	}
 	return all, nil
 }

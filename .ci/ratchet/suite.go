@@ -42,6 +42,7 @@ func (s selection) pattern() string {
 // results maps package.TestName to how the test ended; the zero result is a test that was not run.
 type results map[string]result
 
+// result is how one test ended.
 type result struct {
 	status       string // pass, or the suite's word for how it failed
 	area, output string
@@ -51,7 +52,7 @@ func (r result) passed() bool { return r.status == "pass" }
 
 // suite is the built conformance program.
 type suite struct {
-	dir, server string
+	dir, server string // the source, which holds the baseline too, and the binary under test
 	work        string // holds the program and the reports
 }
 
@@ -75,6 +76,7 @@ func newSuite(dir, server string) (*suite, error) {
 	return s, nil
 }
 
+// close removes the program and its reports.
 func (s *suite) close() { os.RemoveAll(s.work) }
 
 // run runs the selected tests once, without the suite's own retries.
