@@ -1,0 +1,171 @@
+package subjects_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"runnel/subjects"
+)
+
+func TestStampZeroValueIsInvalid(t *testing.T) {
+	var s subjects.Stamp
+	if s.Valid() {
+		t.Error("the zero stamp is valid")
+	}
+}
+
+// TestStampSeesEveryChange checks for all pairs of pattern and subject that a
+// change which matters ends the stamp, of the subject and of its prefix.
+func TestStampSeesEveryChange(t *testing.T) {
+	tree := subjects.NewTree[int]()
+	for _, pattern := range patterns() {
+		for _, subject := range universe() {
+			e := newEntry(pattern, 0)
+			before := tree.Stamp([]byte(subject))
+			if !before.Valid() {
+				t.Fatalf("a new stamp for %q is not valid", subject)
+			}
+			tree.Insert(e)
+			between := tree.Stamp([]byte(subject))
+			matters := naiveMatch(pattern, subject)
+			if matters && before.Valid() {
+				t.Fatalf("the stamp for %q is valid after Insert(%q)", subject, pattern)
+			}
+			tree.Remove(e)
+			if matters && between.Valid() {
+				t.Fatalf("the stamp for %q is valid after Remove(%q)", subject, pattern)
+			}
+		}
+	}
+}
+
+func TestStampOfPrefixSeesEveryChange(t *testing.T) {
+	tree := subjects.NewTree[int]()
+	for _, pattern := range patterns() {
+		for _, prefix := range universe() {
+			prefix := []byte(prefix + ".")
+			stamp := tree.Stamp(prefix)
+			before, uniformBefore := tree.MatchPrefix(prefix, nil)
+			e := newEntry(pattern, 0)
+			tree.Insert(e)
+			after, uniformAfter := tree.MatchPrefix(prefix, nil)
+			changed := uniformBefore != uniformAfter || !slices.Equal(before, after)
+			if changed && stamp.Valid() {
+				t.Fatalf("the stamp for %q is valid after Insert(%q)", prefix, pattern)
+			}
+			tree.Remove(e)
+		}
+	}
+}
+
+// TestStampSurvivesOtherChanges is about what sharding is for: it must hold for
+// nearly all pairs of subjects.
+func TestStampSurvivesOtherChanges(t *testing.T) {
+	tree := subjects.NewTree[int]()
+	for i := range 2 * subjects.ManyEntries {
+		tree.Insert(newEntry(fmt.Sprint("fill.", i), i))
+	}
+	tests := []struct{ subject, pattern string }{
+		{"orders.eu.1", "orders.%d.*"},
+		{"orders.eu.1", "orders.%d"},
+		{"orders.eu.1", "x%d.*"},
+		{"orders.eu.1", "x%d"},
+		{"orders", "orders.%d"},
+		{"_INBOX.a.1", "_INBOX.%d.*"},
+	}
+	for _, tt := range tests {
+		lost := 0
+		for i := range 1000 {
+			stamp := tree.Stamp([]byte(tt.subject))
+			tree.Insert(newEntry(fmt.Sprintf(tt.pattern, i), i))
+			if !stamp.Valid() {
+				lost++
+			}
+		}
+		if lost > 10 {
+			t.Errorf("%d of 1000 inserts of %q ended the stamp for %q", lost, tt.pattern, tt.subject)
+		}
+	}
+}
+
+func TestStampEndsWhenTheTreeGrows(t *testing.T) {
+	tree := subjects.NewTree[int]()
+	stamp := tree.Stamp([]byte("a.b"))
+	for i := range subjects.ManyEntries {
+		tree.Insert(newEntry(fmt.Sprintf("x%d.y", i), i))
+	}
+	if stamp.Valid() {
+		t.Fatal("a stamp on the few counters is valid after the tree has moved to many")
+	}
+	stamp = tree.Stamp([]byte("a.b"))
+	tree.Insert(newEntry("a.*", 0))
+	if stamp.Valid() {
+		t.Error("the stamp is valid after an insert")
+	}
+}
+
+// TestStampBeforeMatch is the promise that caches rely on. Readers keep the
+// last result as long as its stamp is valid; once an insert or a remove has
+// returned, nobody may use a result from before it.
+func TestStampBeforeMatch(t *testing.T) {
+	tree := subjects.NewTree[int]()
+	subject := []byte("a.b.c")
+	var inserted, removed atomic.Int64 // values below were changed by now
+	var done atomic.Bool
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			var stamp subjects.Stamp
+			var cached []*subjects.Entry[int]
+			for !done.Load() {
+				in, out := inserted.Load(), removed.Load()
+				if !stamp.Valid() {
+					stamp = tree.Stamp(subject)
+					cached = tree.Match(subject, cached[:0])
+				}
+				highest := int64(-1)
+				for _, e := range cached {
+					highest = max(highest, int64(e.Value))
+					if int64(e.Value) < out {
+						t.Errorf("entry %d is used after %d were removed", e.Value, out)
+						return
+					}
+				}
+				if highest < in-1 {
+					t.Errorf("entry %d is missing, the highest is %d", in-1, highest)
+					return
+				}
+			}
+		})
+	}
+	all := []string{"a.b.c", "a.b.*", "a.*.c", "*.b.c", ">"}
+	var last *subjects.Entry[int]
+	for i := range 3000 {
+		e := newEntry(all[i%len(all)], i)
+		tree.Insert(e)
+		inserted.Store(int64(i) + 1)
+		if last != nil {
+			tree.Remove(last)
+			removed.Store(int64(i))
+		}
+		last = e
+		if i < subjects.ManyEntries { // so that the tree grows meanwhile
+			tree.Insert(newEntry(fmt.Sprint("other.", i), -1))
+		}
+	}
+	done.Store(true)
+	wg.Wait()
+}
+
+func TestHash(t *testing.T) {
+	a, b := subjects.Hash([]byte("a.b")), subjects.Hash([]byte("a.c"))
+	if a == b {
+		t.Error("two subjects have the same hash")
+	}
+	if again := subjects.Hash([]byte("a.b")); again != a {
+		t.Errorf("Hash = %d and then %d for the same bytes", a, again)
+	}
+}
