@@ -1,0 +1,115 @@
+package accounts
+
+import (
+	"sync/atomic"
+
+	"runnel/subjects"
+)
+
+const (
+	// GlobalName is the account of users that no account is configured for.
+	GlobalName = "$G"
+	// SystemName is the account of the server's own services and events, unless
+	// another one is configured.
+	SystemName = "$SYS"
+)
+
+// Limits bound what the users of one account may use together. Zero or less
+// means no limit.
+type Limits struct {
+	// MaxConnections is the number of client connections at the same time.
+	MaxConnections int64
+	// MaxSubscriptions is the number of subscriptions of all connections.
+	MaxSubscriptions int64
+	// MaxPayload is the largest message, headers included, in bytes.
+	MaxPayload int64
+}
+
+// Traffic counts messages and bytes since the account was created.
+type Traffic struct {
+	// InMsgs and InBytes count what clients of the account published.
+	InMsgs, InBytes atomic.Int64
+	// OutMsgs and OutBytes count what was delivered to them.
+	OutMsgs, OutBytes atomic.Int64
+	// SlowConsumers counts connections that were cut since they read too slowly.
+	SlowConsumers atomic.Int64
+}
+
+// Account is a space of subjects of its own. It is created once by a Registry and
+// kept across reloads, so it may be compared by pointer. It is safe for
+// concurrent use.
+type Account struct {
+	// Traffic is counted by the engine.
+	Traffic Traffic
+
+	name     string
+	interest *subjects.Tree[*Subscription]
+	limits   atomic.Pointer[Limits]
+
+	// connections and subscriptions are what is reserved now; connectionsTotal only
+	// grows.
+	connections, connectionsTotal, subscriptions atomic.Int64
+}
+
+func newAccount(name string) *Account {
+	a := &Account{name: name, interest: subjects.NewTree[*Subscription]()}
+	a.limits.Store(new(Limits))
+	return a
+}
+
+// Name returns the name of the account.
+func (a *Account) Name() string { return a.name }
+
+// Interest returns the tree of the account's subscriptions.
+func (a *Account) Interest() *subjects.Tree[*Subscription] { return a.interest }
+
+// Limits returns the limits of the active policy.
+func (a *Account) Limits() Limits { return *a.limits.Load() }
+
+// TryAddConnection reserves one connection. It returns false, and reserves
+// nothing, when the account has as many as it may.
+func (a *Account) TryAddConnection() bool {
+	if !reserve(&a.connections, a.limits.Load().MaxConnections) {
+		return false
+	}
+	a.connectionsTotal.Add(1)
+	return true
+}
+
+// RemoveConnection gives back what TryAddConnection reserved.
+func (a *Account) RemoveConnection() { a.connections.Add(-1) }
+
+// Connections returns the number of reserved connections. It is above the limit
+// after a reload that lowered it.
+func (a *Account) Connections() int64 { return a.connections.Load() }
+
+// TotalConnections returns the number of connections reserved since the account
+// was created.
+func (a *Account) TotalConnections() int64 { return a.connectionsTotal.Load() }
+
+// TryAddSubscription reserves one subscription. It returns false, and reserves
+// nothing, when the account has as many as it may.
+func (a *Account) TryAddSubscription() bool {
+	return reserve(&a.subscriptions, a.limits.Load().MaxSubscriptions)
+}
+
+// RemoveSubscription gives back what TryAddSubscription reserved.
+func (a *Account) RemoveSubscription() { a.subscriptions.Add(-1) }
+
+// Subscriptions returns the number of reserved subscriptions.
+func (a *Account) Subscriptions() int64 { return a.subscriptions.Load() }
+
+// unused reports whether nobody is connected to the account and nothing
+// subscribes in it.
+func (a *Account) unused() bool {
+	return a.connections.Load() == 0 && a.subscriptions.Load() == 0 && a.interest.Len() == 0
+}
+
+// reserve adds one to counter unless that would pass limit, if there is one.
+func reserve(counter *atomic.Int64, limit int64) bool {
+	if n := counter.Add(1); limit > 0 && n > limit {
+		counter.Add(-1)
+		return false
+	}
+	return true
+}

@@ -1,0 +1,110 @@
+package accounts
+
+// Identity is who a client has proved to be. It is immutable.
+type Identity struct {
+	Account *Account
+	Profile *Profile
+	// Username is the name of the user. It is what the client claimed when no
+	// credentials are required, and may be empty.
+	Username string
+	// NKey is the public key of a user that logged in with one.
+	NKey string
+	// Display names the user in logs and monitoring, without a secret: nkey, name or
+	// "[REDACTED]" for a token. It is empty for clients without credentials.
+	Display string
+
+	kind   ConnectionType
+	method method
+	user   *user // nil for an open login
+}
+
+// method is how a client logged in.
+type method int
+
+const (
+	byNothing     method = iota // neither sent nor required
+	byClaim                     // sent, but not required
+	byPassword                  // name and password
+	byToken                     //
+	byKey                       // nkey and signature
+	byCertificate               // TLS
+)
+
+const redacted = "[REDACTED]"
+
+// identity returns the Identity of u.
+func (u *user) identity(m method, t ConnectionType) *Identity {
+	id := &Identity{
+		Account:  u.profile.account,
+		Profile:  u.profile,
+		Username: u.name,
+		NKey:     u.nkey,
+		Display:  u.name,
+		kind:     t,
+		method:   m,
+		user:     u,
+	}
+	if u.nkey != "" {
+		id.Display = u.nkey
+	}
+	return id
+}
+
+// Revalidate tells what becomes of a client that logged in under another policy of
+// the same Registry. It returns its identity under p, or false when it must be
+// disconnected: the user is gone, or belongs to another account, has another
+// secret, or may no longer use that kind of connection.
+func (p *Policy) Revalidate(old *Identity) (*Identity, bool) {
+	id := p.again(old)
+	if id == nil || id.Account != old.Account || id.user != nil && !id.user.mayUse(old.kind) {
+		return nil, false
+	}
+	return id, true
+}
+
+// again returns the identity that the login of old leads to under p, or nil.
+func (p *Policy) again(old *Identity) *Identity {
+	switch old.method {
+	case byNothing, byClaim:
+		return p.againOpen(old)
+	case byPassword:
+		if u := p.users[old.Username]; u != nil && u.secret.same(&old.user.secret) {
+			return u.identity(byPassword, old.kind)
+		}
+	case byToken:
+		if p.token != nil && p.token.secret.same(&old.user.secret) {
+			id := p.token.identity(byToken, old.kind)
+			id.Username, id.Display = old.Username, old.Display
+			return id
+		}
+	case byKey:
+		if u := p.nkeys[old.NKey]; u != nil {
+			return u.identity(byKey, old.kind)
+		}
+	case byCertificate:
+		if u := p.users[old.Username]; u != nil && p.mapCertificates {
+			return u.identity(byCertificate, old.kind)
+		}
+	}
+	return nil
+}
+
+// againOpen is again for a client whose credentials were not asked for.
+func (p *Policy) againOpen(old *Identity) *Identity {
+	switch {
+	case !p.Required():
+		id := p.openIdentity(old.method, old.kind)
+		if old.user == nil {
+			id.Username, id.NKey, id.Display = old.Username, old.NKey, old.Display
+		}
+		return id
+	case old.method == byNothing && p.anonymous != nil:
+		return p.anonymous.identity(byNothing, old.kind)
+	}
+	return nil
+}
+
+// openIdentity returns the identity of a client when no credentials are required.
+func (p *Policy) openIdentity(m method, t ConnectionType) *Identity {
+	return &Identity{Account: p.global, Profile: p.open, kind: t, method: m}
+}

@@ -1,0 +1,112 @@
+package accounts
+
+import "runnel/subjects"
+
+// Profile is the compiled permissions of one or more users of one account. It is
+// immutable. Users of the same Policy with the same account and permissions have
+// the same Profile, so what is worked out for one is right for all of them.
+type Profile struct {
+	account    *Account
+	definition *Permissions
+
+	publishAllow, publishDeny     *ruleIndex
+	subscribeAllow, subscribeDeny *ruleIndex
+	// answersOnly: responses are allowed and no publish rule allows anything else.
+	answersOnly bool
+}
+
+// newProfile compiles p, which was validated and may be nil.
+func newProfile(a *Account, p *Permissions) *Profile {
+	profile := &Profile{account: a, definition: p.normal()}
+	if p == nil {
+		return profile
+	}
+	profile.publishAllow = newRuleIndex(p.Publish.Allow)
+	profile.publishDeny = newRuleIndex(p.Publish.Deny)
+	profile.subscribeAllow = newRuleIndex(p.Subscribe.Allow)
+	profile.subscribeDeny = newRuleIndex(p.Subscribe.Deny)
+	profile.answersOnly = p.Responses != nil && profile.publishAllow == nil
+	return profile
+}
+
+// Account returns the account that the users belong to.
+func (p *Profile) Account() *Account { return p.account }
+
+// Definition returns the permissions as configured, with defaults in place, or
+// nil when none are. It must not be changed.
+func (p *Profile) Definition() *Permissions { return p.definition }
+
+// Responses returns the permission to answer, with defaults in place, or nil when
+// there is none.
+func (p *Profile) Responses() *ResponsePermission {
+	if p.definition == nil {
+		return nil
+	}
+	return p.definition.Responses
+}
+
+// Unlimited reports whether the profile forbids nothing but what is forbidden to
+// everybody.
+func (p *Profile) Unlimited() bool {
+	return !p.answersOnly && p.publishAllow == nil && p.publishDeny == nil &&
+		p.subscribeAllow == nil && p.subscribeDeny == nil
+}
+
+// CanPublish reports whether the rules allow to publish to subject, which is taken
+// literally. Permission to answer comes on top: see Responses.
+func (p *Profile) CanPublish(subject string) bool {
+	if p.answersOnly || p.publishDeny.find(subject, "", subjects.Match).plain {
+		return false
+	}
+	return p.publishAllow == nil || p.publishAllow.find(subject, "", subjects.Match).plain
+}
+
+// CanPublishPrefix answers for all subjects that consist of prefix, which ends in a
+// dot, and one token more. When uniform is true, CanPublish gives allowed for all
+// of them. When it is false the answer may depend on the token.
+func (p *Profile) CanPublishPrefix(prefix string) (allowed, uniform bool) {
+	if p.answersOnly {
+		return false, true
+	}
+	denied, someDenied := p.publishDeny.findChildren(prefix, "")
+	if denied.plain {
+		return false, true
+	}
+	if p.publishAllow == nil {
+		return true, !someDenied
+	}
+	all, some := p.publishAllow.findChildren(prefix, "")
+	if all.plain {
+		return true, !someDenied
+	}
+	return false, !some
+}
+
+// CanSubscribe reports whether the rules allow to subscribe to subject, a valid
+// pattern, as a member of queue or with an empty queue as a plain subscription.
+func (p *Profile) CanSubscribe(subject, queue string) bool {
+	if queue == reservedQueue || p.subscribeDeny.find(subject, queue, includes).denies() {
+		return false
+	}
+	return p.subscribeAllow == nil || p.subscribeAllow.find(subject, queue, includes).allows(queue)
+}
+
+// FiltersDelivery reports whether there are messages that an allowed subscription
+// must not receive: those that a deny rule covers and a wider subscription asks
+// for.
+func (p *Profile) FiltersDelivery() bool { return p.subscribeDeny != nil }
+
+// CanReceive reports whether a message on subject, taken literally, may be
+// delivered to an allowed subscription with that queue, empty for a plain one.
+func (p *Profile) CanReceive(subject, queue string) bool {
+	return !p.subscribeDeny.find(subject, queue, subjects.Match).denies()
+}
+
+// CanReceivePrefix is to CanReceive what CanPublishPrefix is to CanPublish.
+func (p *Profile) CanReceivePrefix(prefix, queue string) (allowed, uniform bool) {
+	all, some := p.subscribeDeny.findChildren(prefix, queue)
+	if all.denies() {
+		return false, true
+	}
+	return true, !some
+}
