@@ -1,0 +1,219 @@
+package conf
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// The slots of values with keys below them: one block, a list of blocks, or
+// blocks by name. See [branch].
+
+// blockSlot takes one block.
+type blockSlot[T any] struct {
+	// current is the present value, nil when the block is absent; set
+	// replaces it.
+	current *T
+	set     func(*T)
+	keys    []key[T]
+	// fresh makes the block with its defaults.
+	fresh func() *T
+	// optional says that the block's presence is itself a value.
+	optional bool
+	// short reads another form than a block, described by shortKind, and
+	// reports whether v is of that form. It may be nil.
+	short     func(d *decoder, path string, v *value, t *T) bool
+	shortKind string
+}
+
+// block is a block that may be absent.
+func block[T any](place **T, keys []key[T], fresh func() *T) blockSlot[T] {
+	return blockSlot[T]{current: *place, set: func(t *T) { *place = t }, keys: keys, fresh: fresh, optional: true}
+}
+
+// part is a block that is always there, with its defaults when not written.
+func part[T any](place *T, keys []key[T], fresh func() *T) blockSlot[T] {
+	return blockSlot[T]{current: place, set: func(t *T) { *place = *t }, keys: keys, fresh: fresh}
+}
+
+// or adds a form other than a block.
+func (s blockSlot[T]) or(kind string, read func(d *decoder, path string, v *value, t *T) bool) blockSlot[T] {
+	s.short, s.shortKind = read, kind
+	return s
+}
+
+func (s blockSlot[T]) kind() string {
+	if s.shortKind != "" {
+		return s.shortKind + " or block"
+	}
+	return "block"
+}
+
+func (s blockSlot[T]) show() string {
+	if s.optional && s.current != nil {
+		return "{...}"
+	}
+	return ""
+}
+
+func (s blockSlot[T]) read(d *decoder, path string, v *value) {
+	t := s.fresh()
+	switch {
+	case v.kind != kindMap && s.short != nil && s.short(d, path, v, t):
+	case v.kind != kindMap:
+		expected := "a block { ... }"
+		if s.shortKind != "" {
+			expected = s.shortKind + " or " + expected
+		}
+		d.wrong(path, v, expected)
+		return
+	default:
+		readKeys(d, path, v, s.keys, t)
+	}
+	s.set(t)
+}
+
+func (s blockSlot[T]) walk(path string, r Reload, visit func(leaf)) {
+	if s.current != nil {
+		walkKeys(s.keys, s.current, path, r, visit)
+	}
+}
+
+func (s blockSlot[T]) outline(path string, r Reload, visit func(leaf)) {
+	outlineKeys(s.keys, s.fresh(), path, r, visit)
+}
+
+// blocksSlot takes a list of blocks.
+type blocksSlot[T any] struct {
+	place *[]T
+	keys  []key[T]
+	fresh func() *T
+	// id names an element in paths. Elements without one go by their index.
+	id func(*T) string
+	// short is as in [blockSlot], for an element.
+	short func(d *decoder, path string, v *value, t *T) bool
+}
+
+func blocks[T any](place *[]T, keys []key[T], fresh func() *T, id func(*T) string) blocksSlot[T] {
+	return blocksSlot[T]{place: place, keys: keys, fresh: fresh, id: id}
+}
+
+// or adds a form of an element other than a block.
+func (s blocksSlot[T]) or(read func(d *decoder, path string, v *value, t *T) bool) blocksSlot[T] {
+	s.short = read
+	return s
+}
+
+func (s blocksSlot[T]) kind() string { return "list of blocks" }
+func (s blocksSlot[T]) show() string { return "" }
+
+func (s blocksSlot[T]) read(d *decoder, path string, v *value) {
+	if v.kind != kindArray {
+		d.wrong(path, v, "a list [ {...}, ... ]")
+		return
+	}
+	elements := make([]T, 0, len(v.items))
+	for i, item := range v.items {
+		if d.full() {
+			return
+		}
+		t := s.fresh()
+		at := indexed(path, i)
+		d.positions[at] = item.pos
+		if item.kind == kindMap || s.short == nil || !s.short(d, at, item, t) {
+			readKeys(d, at, item, s.keys, t)
+		}
+		elements = append(elements, *t)
+	}
+	*s.place = elements
+}
+
+// indexed is the path of the i-th element of a list.
+func indexed(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+func (s blocksSlot[T]) walk(path string, r Reload, visit func(leaf)) {
+	for i := range *s.place {
+		t := &(*s.place)[i]
+		at := indexed(path, i)
+		if s.id != nil && s.id(t) != "" {
+			at = join(path, s.id(t))
+		}
+		visit(leaf{path: at, reload: r, slot: presence{}})
+		walkKeys(s.keys, t, at, r, visit)
+	}
+}
+
+func (s blocksSlot[T]) outline(path string, r Reload, visit func(leaf)) {
+	outlineKeys(s.keys, s.fresh(), path, r, visit)
+}
+
+// namedSlot takes a map from free names to blocks, or a list of names.
+type namedSlot[T any] struct {
+	place *[]T
+	keys  []key[T]
+	fresh func(name string) *T
+	id    func(*T) string
+}
+
+func named[T any](place *[]T, keys []key[T], fresh func(string) *T, id func(*T) string) namedSlot[T] {
+	return namedSlot[T]{place, keys, fresh, id}
+}
+
+func (s namedSlot[T]) kind() string { return "block of named blocks, or list of names" }
+func (s namedSlot[T]) show() string { return "" }
+
+func (s namedSlot[T]) read(d *decoder, path string, v *value) {
+	elements := []T{}
+	if v.kind == kindArray {
+		for _, item := range v.items {
+			if !item.isScalar() {
+				d.wrong(path, item, "a name")
+				continue
+			}
+			d.positions[join(path, item.text)] = item.pos
+			elements = append(elements, *s.fresh(item.text))
+		}
+	} else {
+		d.readNames(path, v, func(path string, f *field) {
+			t := s.fresh(f.key)
+			readKeys(d, path, f.value, s.keys, t)
+			elements = append(elements, *t)
+		})
+	}
+	*s.place = elements
+}
+
+func (s namedSlot[T]) walk(path string, r Reload, visit func(leaf)) {
+	list := blocksSlot[T]{place: s.place, keys: s.keys, id: s.id}
+	list.walk(path, r, visit)
+}
+
+func (s namedSlot[T]) outline(path string, r Reload, visit func(leaf)) {
+	outlineKeys(s.keys, s.fresh(""), path, r, visit)
+}
+
+// presence is the place of an element of a list: being there is all it says.
+type presence struct{}
+
+func (presence) kind() string                  { return "element" }
+func (presence) show() string                  { return "present" }
+func (presence) read(*decoder, string, *value) {}
+
+// special is a slot with a form of its own.
+type special struct {
+	words  string
+	reader func(d *decoder, path string, v *value)
+	shower func() string
+}
+
+func (s special) kind() string                           { return s.words }
+func (s special) show() string                           { return s.shower() }
+func (s special) read(d *decoder, path string, v *value) { s.reader(d, path, v) }
+
+// showPlain shows plain data that holds no secrets, nothing for zero values.
+func showPlain[T comparable](t T) string {
+	var zero T
+	if t == zero {
+		return ""
+	}
+	return fmt.Sprintf("%+v", t)
+}

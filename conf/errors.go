@@ -1,0 +1,122 @@
+package conf
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Position is a place in a config file. Line and Column count from 1, Column
+// in characters; a Line of 0 means that the place is not known.
+type Position struct {
+	File   string
+	Line   int
+	Column int
+}
+
+// String returns `file:line:column`, or the file alone without a line.
+func (p Position) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
+// Error is one thing that is wrong, or deserves a warning, in a config file.
+type Error struct {
+	File   string
+	Line   int
+	Column int
+	Text   string
+}
+
+// Error returns `file:line:column: text`; what is not known is left out.
+func (e Error) Error() string {
+	if e.File == "" {
+		return e.Text
+	}
+	return e.Position().String() + ": " + e.Text
+}
+
+// Position returns where the error is.
+func (e Error) Position() Position {
+	return Position{File: e.File, Line: e.Line, Column: e.Column}
+}
+
+// Errors is all that is wrong in a config, sorted by position. It is never
+// empty where a function returns it as an error.
+type Errors []Error
+
+// Error returns one line per error.
+func (e Errors) Error() string {
+	lines := make([]string, len(e))
+	for i := range e {
+		lines[i] = e[i].Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap makes errors.As find the single [Error] values.
+func (e Errors) Unwrap() []error {
+	errs := make([]error, len(e))
+	for i := range e {
+		errs[i] = e[i]
+	}
+	return errs
+}
+
+// errorLimit bounds the errors and the warnings kept of one config, so that a
+// hostile file of ten million typos costs neither memory nor hours.
+const errorLimit = 200
+
+// errTooMany stops the parsing once the limit is reached.
+var errTooMany = errors.New("too many errors")
+
+// report collects errors and warnings while a config is read.
+type report struct {
+	errors   Errors
+	warnings Errors
+}
+
+// fail notes an error at p.
+func (r *report) fail(p Position, format string, args ...any) {
+	r.errors = note(r.errors, p, format, args...)
+}
+
+// warn notes a warning at p.
+func (r *report) warn(p Position, format string, args ...any) {
+	r.warnings = note(r.warnings, p, format, args...)
+}
+
+// full reports whether further errors would not be shown.
+func (r *report) full() bool { return len(r.errors) >= errorLimit }
+
+// note appends to list up to the limit; the last place says that there was more.
+func note(list Errors, p Position, format string, args ...any) Errors {
+	switch {
+	case len(list) >= errorLimit:
+		return list
+	case len(list) == errorLimit-1:
+		format, args = "%v; the others are not shown", []any{errTooMany}
+	}
+	return append(list, Error{p.File, p.Line, p.Column, fmt.Sprintf(format, args...)})
+}
+
+// sorted returns list by file, line and column, without repetitions. Errors
+// with equal positions keep the order in which they were found.
+func (e Errors) sorted() Errors {
+	slices.SortStableFunc(e, func(a, b Error) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return slices.Compact(e)
+}
+
+// asError returns the list as an error, nil when it is empty.
+func (e Errors) asError() error {
+	if len(e) == 0 {
+		return nil
+	}
+	return e.sorted()
+}

@@ -1,0 +1,270 @@
+package conf
+
+import (
+	"errors"
+	"strings"
+)
+
+// Bounds on what a config may be; each exceeds any sensible file by far.
+const (
+	depthLimit   = 100      // nested maps and arrays
+	includeLimit = 16       // nested include directives
+	sizeLimit    = 64 << 20 // bytes of all files together
+	weightLimit  = 2 << 20  // values, those of a variable counted at each use
+)
+
+// parser turns text into values. It follows include directives and variables
+// at once, so what comes later in a file is not seen by what comes earlier.
+type parser struct {
+	*report
+	lx *lexer
+	// scopes are the maps around the current place, the outermost first.
+	scopes []*value
+	depth  int
+	// files are the include directives that lead here, the main file first.
+	files []string
+	// environment holds the variables whose text is being parsed.
+	environment []string
+	sizeBytes   int
+}
+
+// parseText parses text as the main file. Whatever is wrong is in r; the
+// returned map is usable as far as it goes.
+func parseText(r *report, file string, text []byte) *value {
+	root := &value{kind: kindMap, pos: Position{File: file, Line: 1, Column: 1}, weight: 1}
+	p := &parser{report: r, scopes: []*value{root}}
+	if err := p.file(file, text, root); err != nil {
+		p.note(err)
+	}
+	return root
+}
+
+// note adds the error that ended the parsing of a file to the report.
+func (p *parser) note(err error) {
+	var e Error
+	if errors.As(err, &e) { // else errTooMany, which the report shows by itself
+		p.fail(e.Position(), "%s", e.Text)
+	}
+}
+
+// file parses the text of a whole file into the map m.
+func (p *parser) file(name string, text []byte, m *value) error {
+	p.sizeBytes += len(text)
+	if p.sizeBytes > sizeLimit {
+		return Error{File: name, Text: "the config is larger than 64 MiB with all that it includes"}
+	}
+	lx, err := newLexer(name, text)
+	if err != nil {
+		return err
+	}
+	outer := p.lx
+	p.lx = lx
+	p.files = append(p.files, name)
+	defer func() {
+		p.lx = outer
+		p.files = p.files[:len(p.files)-1]
+	}()
+	return p.topLevel(m)
+}
+
+// topLevel parses a file: keys, or one JSON object around them.
+func (p *parser) topLevel(m *value) error {
+	lx := p.lx
+	lx.skipLines()
+	if lx.peek() != '{' {
+		return p.fields(m, 0)
+	}
+	open := lx.here()
+	lx.at++
+	if err := p.fields(m, '}'); err != nil {
+		return err
+	}
+	if lx.peek() == 0 {
+		return lx.errorf(open, `this "{" is never closed`)
+	}
+	lx.at++
+	if lx.skipLines(); lx.peek() != 0 {
+		return lx.errorf(lx.here(), `expected the end of the file after the closing "}", got %s`, lx.shown())
+	}
+	return nil
+}
+
+// fields parses keys with their values into m, up to the closing byte (not
+// consumed) or the end of the text.
+func (p *parser) fields(m *value, closing byte) error {
+	lx := p.lx
+	for {
+		lx.skipLines()
+		switch c := lx.peek(); {
+		case c == 0 || c == closing:
+			return nil
+		case strings.IndexByte("}])", c) >= 0:
+			return lx.errorf(lx.here(), "%s closes nothing", lx.shown())
+		}
+		if err := p.field(m); err != nil {
+			return err
+		}
+		if err := p.endOfField(closing); err != nil {
+			return err
+		}
+	}
+}
+
+// field parses one key with its value, or an include directive.
+func (p *parser) field(m *value) error {
+	lx := p.lx
+	key, err := lx.key()
+	if err != nil {
+		return err
+	}
+	if key.text == "" && !key.quoted {
+		return lx.errorf(key.pos, "expected a key, got %s", lx.shown())
+	}
+	lx.skipBlanks()
+	if key.text == "include" && !key.quoted && !strings.ContainsRune(":={", rune(lx.peek())) {
+		return p.include(m)
+	}
+	if err := p.separator(key); err != nil {
+		return err
+	}
+	v, err := p.value()
+	if err != nil {
+		return err
+	}
+	m.fields = append(m.fields, &field{key: key.text, pos: key.pos, value: v})
+	return p.weigh(m, v)
+}
+
+// separator consumes what stands between a key and its value: `:`, `=` or
+// nothing. A value may begin on a later line only where it cannot be taken
+// for the next key.
+func (p *parser) separator(key word) error {
+	lx := p.lx
+	later := "{["
+	line := lx.line
+	lx.skipLines()
+	if c := lx.peek(); c == ':' || c == '=' {
+		later = `{["` // as JSON may be laid out
+		lx.at++
+		line = lx.line
+		lx.skipLines()
+	}
+	c := lx.peek()
+	if endsValue(c) || lx.line != line && strings.IndexByte(later, c) < 0 {
+		return lx.errorf(key.pos, "the key %q has no value", shorten(key.text))
+	}
+	return nil
+}
+
+// endOfField consumes what ends a value: a line end, a comma, a semicolon, or
+// nothing before the closing byte and the end of the text.
+func (p *parser) endOfField(closing byte) error {
+	lx := p.lx
+	lx.skipBlanks()
+	switch c := lx.peek(); {
+	case c == ',' || c == ';':
+		lx.at++
+		return nil
+	case c == '\n' || c == 0 || c == closing:
+		return nil
+	}
+	return lx.errorf(lx.here(), "expected a new line, a comma or a semicolon after the value, got %s", lx.shown())
+}
+
+// value parses the value that begins here.
+func (p *parser) value() (*value, error) {
+	switch p.lx.peek() {
+	case '{':
+		return p.nested(kindMap, '}')
+	case '[':
+		return p.nested(kindArray, ']')
+	}
+	w, err := p.lx.value()
+	if err != nil {
+		return nil, err
+	}
+	if isVariable(w) {
+		return p.variable(w)
+	}
+	return scalar(w), nil
+}
+
+// nested parses a map or an array, which begins here.
+func (p *parser) nested(k kind, closing byte) (*value, error) {
+	lx := p.lx
+	v := &value{kind: k, pos: lx.here(), weight: 1}
+	if p.depth++; p.depth > depthLimit {
+		return nil, lx.errorf(v.pos, "nested deeper than %d levels", depthLimit)
+	}
+	defer func() { p.depth-- }()
+	opening := lx.peek()
+	lx.at++
+	var err error
+	if k == kindMap {
+		p.scopes = append(p.scopes, v)
+		err = p.fields(v, closing)
+		p.scopes = p.scopes[:len(p.scopes)-1]
+	} else {
+		err = p.items(v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if lx.peek() == 0 {
+		return nil, lx.errorf(v.pos, `this "%c" is never closed`, opening)
+	}
+	lx.at++
+	return v, nil
+}
+
+// items parses the items of an array up to `]` (not consumed) or the end of
+// the text.
+func (p *parser) items(a *value) error {
+	lx := p.lx
+	for {
+		lx.skipLines()
+		switch c := lx.peek(); {
+		case c == ']' || c == 0:
+			return nil
+		case endsValue(c):
+			return lx.errorf(lx.here(), "expected a value or \"]\", got %s", lx.shown())
+		}
+		v, err := p.value()
+		if err != nil {
+			return err
+		}
+		a.items = append(a.items, v)
+		if err := p.weigh(a, v); err != nil {
+			return err
+		}
+		if err := p.endOfItem(a); err != nil {
+			return err
+		}
+	}
+}
+
+// endOfItem consumes the comma or the line end after an item. A comma on the
+// line after the item counts too, as JSON allows it.
+func (p *parser) endOfItem(a *value) error {
+	lx := p.lx
+	line := lx.line
+	lx.skipLines()
+	switch c := lx.peek(); {
+	case c == ',' || c == ';':
+		lx.at++
+	case c == ']' || c == 0 || lx.line != line:
+	default:
+		return lx.errorf(lx.here(), `expected a comma or "]" in the list of line %d, got %s`, a.pos.Line, lx.shown())
+	}
+	return nil
+}
+
+// weigh adds the weight of child to parent. Only variables can make the sum
+// exceed what the size of the files allows.
+func (p *parser) weigh(parent, child *value) error {
+	parent.weight += child.weight
+	if parent.weight > weightLimit {
+		return Error{child.pos.File, child.pos.Line, child.pos.Column, "the config has more than 2 million values"}
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package conf
+
+import (
+	"os"
+	"slices"
+	"strings"
+)
+
+// bcryptPrefixes begin password hashes, which are no variables although they
+// start with a dollar sign.
+var bcryptPrefixes = []string{"$2a$", "$2b$", "$2y$"}
+
+// isVariable reports whether a word refers to a variable.
+func isVariable(w word) bool {
+	if w.quoted || !strings.HasPrefix(w.text, "$") {
+		return false
+	}
+	return !slices.ContainsFunc(bcryptPrefixes, func(s string) bool { return strings.HasPrefix(w.text, s) })
+}
+
+// variable returns what the word w refers to: the value of that key in the
+// nearest map around it, as far as it was read, or else the environment's.
+func (p *parser) variable(w word) (*value, error) {
+	name := w.text[1:]
+	for _, scope := range slices.Backward(p.scopes) {
+		for _, f := range slices.Backward(scope.fields) {
+			if f.key == name {
+				f.used = true
+				return f.value.referred(name, w.pos), nil
+			}
+		}
+	}
+	if ring := slices.Index(p.environment, name); ring >= 0 {
+		names := append(p.environment[ring:], name)
+		return nil, p.lx.errorf(w.pos, "variable cycle: $%s", strings.Join(names, " refers to $"))
+	}
+	text, ok := os.LookupEnv(name)
+	if !ok {
+		return nil, p.lx.errorf(w.pos, "the variable $%s is set neither above nor in the environment; quote the value if it is meant as text", shorten(name))
+	}
+	return p.environmentValue(w, name, text)
+}
+
+// environmentValue parses the text of an environment variable as a value. Its
+// errors are reported where the variable is used.
+func (p *parser) environmentValue(w word, name, text string) (*value, error) {
+	lx, err := newLexer(p.lx.file, []byte(text))
+	if err == nil {
+		outer := p.lx
+		p.lx = lx
+		p.environment = append(p.environment, name)
+		defer func() {
+			p.lx = outer
+			p.environment = p.environment[:len(p.environment)-1]
+		}()
+		var v *value
+		if v, err = p.soleValue(); err == nil {
+			return v.referred(name, w.pos), nil
+		}
+	}
+	e, _ := err.(Error)
+	return nil, Error{w.pos.File, w.pos.Line, w.pos.Column, "in the environment variable $" + name + ": " + e.Text}
+}
+
+// soleValue parses a text that is one value and nothing else. No text at all
+// is the empty string.
+func (p *parser) soleValue() (*value, error) {
+	lx := p.lx
+	lx.skipLines()
+	if lx.peek() == 0 {
+		return &value{kind: kindString, weight: 1}, nil
+	}
+	v, err := p.value()
+	if err != nil {
+		return nil, err
+	}
+	if lx.skipLines(); lx.peek() != 0 {
+		return nil, lx.errorf(lx.here(), "expected one value, got %s after it; quote text with blanks", lx.shown())
+	}
+	return v, nil
+}
+
+// referred returns v as the value of a variable that is used at p. What is
+// below v is shared.
+func (v *value) referred(name string, p Position) *value {
+	copied := *v
+	copied.variable, copied.pos = name, p
+	return &copied
+}
