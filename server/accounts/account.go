@@ -44,6 +44,7 @@ type Account struct {
 
 	name     string
 	interest *subjects.Tree[*Subscription]
+	profile  *Profile
 	limits   atomic.Pointer[Limits]
 
 	// connections and subscriptions are what is reserved now; connectionsTotal only
@@ -53,6 +54,7 @@ type Account struct {
 
 func newAccount(name string) *Account {
 	a := &Account{name: name, interest: subjects.NewTree[*Subscription]()}
+	a.profile = newProfile(a, nil)
 	a.limits.Store(new(Limits))
 	return a
 }
@@ -62,6 +64,10 @@ func (a *Account) Name() string { return a.name }
 
 // Interest returns the tree of the account's subscriptions.
 func (a *Account) Interest() *subjects.Tree[*Subscription] { return a.interest }
+
+// Profile returns the profile of users without configured permissions, which is
+// also the one for the server's own messages. It is always the same.
+func (a *Account) Profile() *Profile { return a.profile }
 
 // Limits returns the limits of the active policy.
 func (a *Account) Limits() Limits { return *a.limits.Load() }

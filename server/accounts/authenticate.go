@@ -67,7 +67,10 @@ func (c *Credentials) display() string {
 
 // MayBeSlow reports whether Authenticate may take more than about 50 µs for c.
 func (p *Policy) MayBeSlow(c Credentials) bool {
-	return len(p.nkeys) > 0 && c.NKey != "" || p.dummy.hash != nil && !c.Anonymous()
+	if len(p.nkeys) > 0 && c.NKey != "" {
+		return true
+	}
+	return p.dummy.hash != nil && (!c.Anonymous() || p.mapCertificates && len(c.PeerCertificates) > 0)
 }
 
 // Authenticate tells who a client with these credentials is. An nkey goes before
@@ -82,7 +85,7 @@ func (p *Policy) Authenticate(c Credentials) (*Identity, error) {
 		return nil, err
 	}
 	if !id.user.mayUse(c.Type) {
-		return nil, fmt.Errorf("%w: user %q", ErrConnectionType, short(id.Display))
+		return nil, fmt.Errorf("%w: user %q", ErrConnectionType, short(id.display))
 	}
 	return id, nil
 }
@@ -94,7 +97,7 @@ func (p *Policy) authenticateOpen(c *Credentials) *Identity {
 		m = byNothing
 	}
 	id := p.openIdentity(m, c.Type)
-	id.Username, id.Display = c.Username, c.display()
+	id.Username, id.display = c.Username, c.display()
 	return id
 }
 
@@ -139,12 +142,18 @@ func validSignature(c *Credentials) bool {
 	return err == nil && key.Verify([]byte(c.Nonce), signature) == nil
 }
 
+// identifyCertificate takes the user's name from the certificate, whatever name the
+// client sent. A user who also has a password must send it.
 func (p *Policy) identifyCertificate(c *Credentials) (*Identity, error) {
 	certificate := c.PeerCertificates[0]
-	if u := p.mapCertificate(certificate); u != nil {
-		return u.identity(byCertificate, c.Type), nil
+	u := p.mapCertificate(certificate)
+	if u == nil {
+		return nil, fmt.Errorf("%w: certificate %q", ErrUnknownUser, short(certificate.Subject.String()))
 	}
-	return nil, fmt.Errorf("%w: certificate %q", ErrUnknownUser, short(certificate.Subject.String()))
+	if !u.secret.matches(c.Password, p.key) {
+		return nil, fmt.Errorf("%w: certificate of user %q", ErrPassword, short(u.name))
+	}
+	return u.identity(byCertificate, c.Type), nil
 }
 
 func (p *Policy) identifyToken(c *Credentials) (*Identity, error) {
@@ -152,17 +161,18 @@ func (p *Policy) identifyToken(c *Credentials) (*Identity, error) {
 		return nil, ErrToken
 	}
 	id := p.token.identity(byToken, c.Type)
-	id.Username, id.Display = c.Username, c.display()
+	id.Username, id.display = c.Username, c.display()
 	return id, nil
 }
 
-// identifyPassword takes the time of the most expensive secret whenever it fails:
+// identifyPassword admits nobody without a password where certificates are mapped:
+// such users are known by their certificate only. It takes the time of the most expensive secret whenever it fails:
 // else the time would tell which users exist.
 func (p *Policy) identifyPassword(c *Credentials) (*Identity, error) {
 	u := p.users[c.Username]
-	if u == nil {
+	if u == nil || p.mapCertificates && u.secret.same(&p.empty) {
 		p.dummy.matches(c.Password, p.key)
-		return nil, fmt.Errorf("%w: user %q", ErrUnknownUser, short(c.Username))
+		return nil, fmt.Errorf("%w: user %q", ErrUnknownUser, short(c.display()))
 	}
 	if !u.secret.matches(c.Password, p.key) {
 		if u.secret.cost() < p.dummy.cost() {

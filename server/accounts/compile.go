@@ -23,7 +23,8 @@ func (r *Registry) Compile(cfg Config) (*Policy, error) {
 			users:           make(map[string]*user),
 			nkeys:           make(map[string]*user),
 			names:           make(map[string]*user),
-			mapCertificates: cfg.MapCertificates,
+			empty:           secret{digest: r.key.digest("")},
+			mapCertificates: cfg.MapCertificates && cfg.Username == "" && cfg.Token == "",
 			requireNonce:    cfg.RequireNonce,
 		},
 	}
@@ -92,9 +93,8 @@ type compiler struct {
 }
 
 type profileKey struct {
-	account    *Account
-	configured bool
-	content    string
+	account *Account
+	content string
 }
 
 func (c *compiler) fail(err error) {
@@ -120,7 +120,6 @@ func (c *compiler) compileAccounts(cfg Config) {
 	p.accounts = slices.SortedFunc(maps.Values(p.byName), func(a, b *Account) int {
 		return cmp.Compare(a.name, b.name)
 	})
-	p.open = c.profile(p.global, nil)
 }
 
 // compileUsers adds all users.
@@ -140,7 +139,7 @@ func (c *compiler) compileUsers(cfg Config) {
 		c.addUser(p.global, single, nil, "user")
 	}
 	if cfg.Token != "" {
-		p.token = &user{profile: p.open, secret: c.secret(cfg.Token, "token")}
+		p.token = &user{profile: p.global.profile, secret: c.secret(cfg.Token, "token")}
 	}
 }
 
@@ -212,7 +211,7 @@ func (c *compiler) compileAnonymous(cfg Config) {
 		return
 	}
 	if c.onlySystemUsers(cfg) {
-		p.anonymous = &user{profile: p.open}
+		p.anonymous = &user{profile: p.global.profile}
 	}
 }
 
@@ -225,8 +224,11 @@ func (c *compiler) onlySystemUsers(cfg Config) bool {
 
 // profile returns the one profile for that account and permissions.
 func (c *compiler) profile(a *Account, permissions *Permissions) *Profile {
+	if permissions == nil {
+		return a.profile
+	}
 	normal := permissions.normal()
-	key := profileKey{account: a, configured: normal != nil, content: normal.key()}
+	key := profileKey{account: a, content: normal.key()}
 	if c.profiles[key] == nil {
 		c.profiles[key] = newProfile(a, normal)
 	}

@@ -30,8 +30,8 @@ type Config struct {
 	SystemAccount string
 	// NoSystemAccount says that there is none.
 	NoSystemAccount bool
-	// MapCertificates identifies users by the certificate that they show in the TLS
-	// handshake.
+	// MapCertificates identifies the users of lists by the certificate that they show
+	// in the TLS handshake. It has no effect on a single user and a token.
 	MapCertificates bool
 	// RequireNonce asks for a nonce in INFO even when no user has an nkey.
 	RequireNonce bool

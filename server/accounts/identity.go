@@ -1,5 +1,7 @@
 package accounts
 
+import "cmp"
+
 // Identity is who a client has proved to be. It is immutable.
 type Identity struct {
 	Account *Account
@@ -9,13 +11,11 @@ type Identity struct {
 	Username string
 	// NKey is the public key of a user that logged in with one.
 	NKey string
-	// Display names the user in logs and monitoring, without a secret: nkey, name or
-	// "[REDACTED]" for a token. It is empty for clients without credentials.
-	Display string
 
-	kind   ConnectionType
-	method method
-	user   *user // nil for an open login
+	display string
+	kind    ConnectionType
+	method  method
+	user    *user // nil for an open login
 }
 
 // method is how a client logged in.
@@ -25,7 +25,7 @@ const (
 	byNothing     method = iota // neither sent nor required
 	byClaim                     // sent, but not required
 	byPassword                  // name and password
-	byToken                     //
+	byToken                     // the one token
 	byKey                       // nkey and signature
 	byCertificate               // TLS
 )
@@ -34,21 +34,21 @@ const redacted = "[REDACTED]"
 
 // identity returns the Identity of u.
 func (u *user) identity(m method, t ConnectionType) *Identity {
-	id := &Identity{
+	return &Identity{
 		Account:  u.profile.account,
 		Profile:  u.profile,
 		Username: u.name,
 		NKey:     u.nkey,
-		Display:  u.name,
+		display:  cmp.Or(u.nkey, u.name),
 		kind:     t,
 		method:   m,
 		user:     u,
 	}
-	if u.nkey != "" {
-		id.Display = u.nkey
-	}
-	return id
 }
+
+// DisplayName names the user in logs and monitoring, without a secret: nkey, name or
+// "[REDACTED]" for a token. It is empty for clients without credentials.
+func (id *Identity) DisplayName() string { return id.display }
 
 // Revalidate tells what becomes of a client that logged in under another policy of
 // the same Registry. It returns its identity under p, or false when it must be
@@ -74,7 +74,7 @@ func (p *Policy) again(old *Identity) *Identity {
 	case byToken:
 		if p.token != nil && p.token.secret.same(&old.user.secret) {
 			id := p.token.identity(byToken, old.kind)
-			id.Username, id.Display = old.Username, old.Display
+			id.Username, id.display = old.Username, old.display
 			return id
 		}
 	case byKey:
@@ -82,7 +82,8 @@ func (p *Policy) again(old *Identity) *Identity {
 			return u.identity(byKey, old.kind)
 		}
 	case byCertificate:
-		if u := p.users[old.Username]; u != nil && p.mapCertificates {
+		u := p.users[old.Username]
+		if u != nil && p.mapCertificates && u.secret.same(&old.user.secret) {
 			return u.identity(byCertificate, old.kind)
 		}
 	}
@@ -95,7 +96,7 @@ func (p *Policy) againOpen(old *Identity) *Identity {
 	case !p.Required():
 		id := p.openIdentity(old.method, old.kind)
 		if old.user == nil {
-			id.Username, id.NKey, id.Display = old.Username, old.NKey, old.Display
+			id.Username, id.display = old.Username, old.display
 		}
 		return id
 	case old.method == byNothing && p.anonymous != nil:
@@ -106,5 +107,5 @@ func (p *Policy) againOpen(old *Identity) *Identity {
 
 // openIdentity returns the identity of a client when no credentials are required.
 func (p *Policy) openIdentity(m method, t ConnectionType) *Identity {
-	return &Identity{Account: p.global, Profile: p.open, kind: t, method: m}
+	return &Identity{Account: p.global, Profile: p.global.profile, kind: t, method: m}
 }

@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -88,23 +89,20 @@ func (p *Permissions) validate() error {
 	return errors.Join(errs...)
 }
 
-// normal returns a copy of p, which may be nil, with the defaults in place.
+// normal returns a copy of p with the defaults in place.
 func (p *Permissions) normal() *Permissions {
-	if p == nil {
-		return nil
-	}
 	n := &Permissions{Publish: p.Publish.clone(), Subscribe: p.Subscribe.clone()}
 	if p.Responses != nil {
-		r := *p.Responses
-		if r.Max == 0 {
-			r.Max = DefaultResponses
-		}
-		if r.Expires == 0 {
-			r.Expires = DefaultResponseTime
-		}
-		n.Responses = &r
+		n.Responses = new(p.Responses.normal())
 	}
 	return n
+}
+
+// normal returns p with the defaults in place.
+func (p ResponsePermission) normal() ResponsePermission {
+	p.Max = cmp.Or(p.Max, DefaultResponses)
+	p.Expires = cmp.Or(p.Expires, DefaultResponseTime)
+	return p
 }
 
 func (r Rules) clone() Rules {
@@ -114,9 +112,6 @@ func (r Rules) clone() Rules {
 // key returns a text that is the same for permissions with the same content, in
 // whatever order. No subject has a line feed, so that the parts stay apart.
 func (p *Permissions) key() string {
-	if p == nil {
-		return ""
-	}
 	var b strings.Builder
 	for _, list := range [][]string{p.Publish.Allow, p.Publish.Deny, p.Subscribe.Allow, p.Subscribe.Deny} {
 		list = slices.Clone(list)

@@ -23,11 +23,11 @@ type Policy struct {
 	// anonymous is whom clients without credentials become, nil when they may not
 	// log in.
 	anonymous *user
-	// open is the profile of clients when no credentials are required.
-	open *Profile
 	// dummy is compared with the password of users that do not exist. It is the most
 	// expensive secret of all, so that a failure always takes the same time.
 	dummy secret
+	// empty is the secret of users without a password.
+	empty secret
 
 	mapCertificates, requireNonce bool
 }

@@ -17,10 +17,11 @@ type Profile struct {
 
 // newProfile compiles p, which was validated and may be nil.
 func newProfile(a *Account, p *Permissions) *Profile {
-	profile := &Profile{account: a, definition: p.normal()}
+	profile := &Profile{account: a}
 	if p == nil {
 		return profile
 	}
+	profile.definition = p.normal()
 	profile.publishAllow = newRuleIndex(p.Publish.Allow)
 	profile.publishDeny = newRuleIndex(p.Publish.Deny)
 	profile.subscribeAllow = newRuleIndex(p.Subscribe.Allow)
