@@ -220,9 +220,9 @@ func TestTreeAllWhileItChanges(t *testing.T) {
 
 // TestTreeAgainstList plays random changes and questions on a tree and a list.
 func TestTreeAgainstList(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		program := make([]byte, 4000)
+		program := make([]byte, 3000)
 		for i := range program {
 			program[i] = byte(rng.Uint32())
 		}
