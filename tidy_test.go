@@ -280,6 +280,24 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestDependenciesAreListed wants a line in docs/dependencies.md for every module of go.mod.
+func TestDependenciesAreListed(t *testing.T) {
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := os.ReadFile("docs/dependencies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	module := regexp.MustCompile(`(?m)^(?:require)?\s+([\w.-]+\.[\w.-]+/\S+) v`)
+	for _, m := range module.FindAllSubmatch(mod, -1) {
+		if !bytes.Contains(doc, append([]byte("`"), append(m[1], '`')...)) {
+			t.Errorf("go.mod: %s is not listed in docs/dependencies.md", m[1])
+		}
+	}
+}
+
 // tracked lists the files that git knows; outside a clone, every file.
 func tracked(t *testing.T) []string {
 	t.Helper()
