@@ -1,0 +1,310 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"runnel/server/accounts"
+	"runnel/server/wire"
+)
+
+// Settings may change while the server runs. A value is immutable once it was given to the engine.
+type Settings struct {
+	MaxPayloadBytes       int // of one message, header block included
+	MaxControlLineBytes   int
+	MaxPendingBytes       int // that may wait for one connection
+	MaxSubscriptions      int // of one connection; 0: no limit
+	MaxSubscriptionTokens int // of a subscription's subject; 0: no limit
+	PingInterval          time.Duration
+	PingMax               int           // PINGs that may be unanswered
+	WriteDeadline         time.Duration // without progress while something waits
+	AuthTimeout           time.Duration // until an accepted CONNECT, where one is required
+	NoHeaders             bool          // headers are not supported
+	NoStall               bool          // never park a publisher for a slow subscriber
+	Trace                 bool          // log each protocol operation
+}
+
+// Handler decides what the engine does not: who may in, and what they are told.
+type Handler interface {
+	// Authenticate says who the client is. An error refuses it; see [Refusal]. It is called on a
+	// goroutine of its own when MayBlock says so, else on the worker, where it must not block.
+	Authenticate(c *Conn, o *wire.Connect) (*accounts.Identity, error)
+	// MayBlock tells whether Authenticate would take long for this request.
+	MayBlock(c *Conn, o *wire.Connect) bool
+	// AuthRequired tells whether a client that says nothing is cut off after AuthTimeout.
+	AuthRequired() bool
+	// Info is what c is to be told about the server; the caller may change the copy.
+	Info(c *Conn) wire.Info
+	// Connected is called when c's first CONNECT was accepted. It must not block.
+	Connected(c *Conn)
+	// Closed is called once when c is gone; c.Reason says why. It must not block.
+	Closed(c *Conn)
+}
+
+// Config is what an engine needs.
+type Config struct {
+	Handler  Handler
+	Logger   *slog.Logger
+	Settings Settings
+	// Pollers is the number of epoll threads for plain TCP; 0 uses a goroutine for each connection, as
+	// does every system but Linux.
+	Pollers int
+}
+
+const (
+	pollerCache = 8192
+	pooledCache = 2048
+	// pooledWorkers is how many idle workers are kept for those who borrow one.
+	pooledWorkers = 8
+)
+
+// Engine moves messages between the connections that it is given. Its methods are safe for concurrent use.
+type Engine struct {
+	handler  Handler
+	logger   *slog.Logger
+	settings atomic.Pointer[Settings]
+	chunks   chunkPools
+	names    interner
+	nextID   atomic.Uint64
+	// clock is unix nanoseconds, renewed by housekeeping and by pollers once a batch: good for time-outs,
+	// free to read.
+	clock   atomic.Int64
+	ended   atomic.Int64 // connections that are gone
+	slow    slowCounters
+	stalled atomic.Int64
+
+	idle    chan *worker
+	pollers []*poller
+	running sync.WaitGroup
+	stop    context.CancelFunc
+
+	// mu guards what follows.
+	mu      sync.Mutex
+	conns   []*Conn // by slot; nil where free
+	slots   []int32 // free slots
+	count   int
+	workers []*totals // of the workers in use
+	retired Counters  // of those that are not
+	closed  bool
+}
+
+// New starts an engine.
+func New(cfg Config) (*Engine, error) {
+	e := &Engine{handler: cfg.Handler, logger: cfg.Logger, idle: make(chan *worker, pooledWorkers)}
+	e.settings.Store(&cfg.Settings)
+	e.clock.Store(time.Now().UnixNano())
+	ctx, cancel := context.WithCancel(context.Background())
+	e.stop = cancel
+	e.running.Go(func() { e.housekeeping(ctx) })
+	if err := e.startPollers(cfg.Pollers); err != nil {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// DefaultPollers is half the cores, at least 1: few threads coalesce more work into each system call.
+func DefaultPollers() int { return max(1, runtime.NumCPU()/2) }
+
+// SetSettings replaces the settings; connections follow with their next batch.
+func (e *Engine) SetSettings(s Settings) { e.settings.Store(&s) }
+
+// Settings returns the settings in force.
+func (e *Engine) Settings() Settings { return *e.settings.Load() }
+
+// Close ends all connections without draining them and returns when every goroutine of the engine is gone.
+func (e *Engine) Close() {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	for _, c := range e.Conns() {
+		c.end(ReasonShutdown, "", true)
+	}
+	for _, c := range e.Conns() {
+		c.end(ReasonShutdown, "", false)
+	}
+	e.stop()
+	e.stopPollers()
+	e.running.Wait()
+	e.closePollers()
+}
+
+// borrow takes a worker from the pool.
+func (e *Engine) borrow() *worker {
+	select {
+	case w := <-e.idle:
+		return w
+	default:
+		return e.makeWorker(pooledCache)
+	}
+}
+
+func (e *Engine) makeWorker(cacheSize int) *worker {
+	w := newWorker(e, cacheSize)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.workers = append(e.workers, &w.totals)
+	return w
+}
+
+// giveBack returns a worker, flushed, to the pool.
+func (e *Engine) giveBack(w *worker) {
+	w.maybeSweep()
+	select {
+	case e.idle <- w:
+	default:
+		e.retire(&w.totals)
+	}
+}
+
+// retire folds the counters of a worker that nobody will use again into those of the first.
+func (e *Engine) retire(t *totals) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i, other := range e.workers {
+		if other == t {
+			e.workers = append(e.workers[:i], e.workers[i+1:]...)
+			break
+		}
+	}
+	e.retired.InMessages += t.inMessages.Load()
+	e.retired.InBytes += t.inBytes.Load()
+	e.retired.OutMessages += t.outMessages.Load()
+	e.retired.OutBytes += t.outBytes.Load()
+}
+
+// now is a fresh time stamp, for what must be exact.
+func (e *Engine) now() time.Time { return time.Now() }
+
+// Counters returns the traffic of all connections, also of those that are gone.
+func (e *Engine) Counters() Counters {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	sum := e.retired
+	for _, t := range e.workers {
+		sum.InMessages += t.inMessages.Load()
+		sum.InBytes += t.inBytes.Load()
+		sum.OutMessages += t.outMessages.Load()
+		sum.OutBytes += t.outBytes.Load()
+	}
+	return sum
+}
+
+// NewConn makes a connection that is not served yet, so that its INFO can be written and its TLS handshake
+// done first. Give it to Serve, or forget it.
+func (e *Engine) NewConn(m *Meta) *Conn {
+	c := &Conn{engine: e, id: e.nextID.Add(1), meta: m}
+	c.flags.Store(uint32(defaultFlags))
+	c.lastActivity.Store(m.Start.UnixNano())
+	return c
+}
+
+// register gives c a slot. It fails when the engine is closed.
+func (e *Engine) register(c *Conn) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return false
+	}
+	if n := len(e.slots); n > 0 {
+		c.slot = e.slots[n-1]
+		e.slots = e.slots[:n-1]
+		e.conns[c.slot] = c
+	} else {
+		c.slot = int32(len(e.conns))
+		e.conns = append(e.conns, c)
+	}
+	e.count++
+	return true
+}
+
+// forget is the last thing that happens to a connection.
+func (e *Engine) forget(c *Conn) {
+	e.mu.Lock()
+	e.conns[c.slot] = nil
+	e.slots = append(e.slots, c.slot)
+	e.count--
+	e.mu.Unlock()
+	e.ended.Add(1)
+	e.handler.Closed(c)
+}
+
+// Conns returns the connections that are served now.
+func (e *Engine) Conns() []*Conn {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := make([]*Conn, 0, e.count)
+	for _, c := range e.conns {
+		if c != nil {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// ConnCount is how many connections are served now.
+func (e *Engine) ConnCount() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.count
+}
+
+// slowCounters count connections that were cut off as slow consumers, by kind.
+type slowCounters struct{ pending, deadline atomic.Int64 }
+
+// SlowConsumers is how many connections were cut off because they did not read fast enough.
+func (e *Engine) SlowConsumers() int64 { return e.slow.pending.Load() + e.slow.deadline.Load() }
+
+// Stalled is how often a publisher was paused for a slow subscriber.
+func (e *Engine) Stalled() int64 { return e.stalled.Load() }
+
+// slowConsumer cuts c off. sub is the subscription that was delivered to last, nil when not known.
+func (e *Engine) slowConsumer(c *Conn, reason Reason, sub *accounts.Subscription) {
+	if c.isClosing() {
+		c.end(reason, "", false)
+		return
+	}
+	counter := &e.slow.pending
+	if reason == ReasonSlowDeadline {
+		counter = &e.slow.deadline
+	}
+	counter.Add(1)
+	if a := c.Account(); a != nil {
+		a.Traffic.SlowConsumers.Add(1)
+	}
+	args := []any{"cid", c.id, "reason", reason.String(), "pending_bytes", c.PendingBytes(), "client", c.Client().Name}
+	if sub != nil {
+		args = append(args, "subject", sub.Subject, "sid", sub.SID)
+	}
+	e.logger.Warn("slow consumer", args...)
+	c.end(reason, "", false)
+}
+
+// interner keeps one copy of strings that many clients have in common, such as their library's name.
+type interner struct {
+	mu    sync.Mutex
+	known map[string]string
+}
+
+// internedMax bounds the interner; what comes later is not shared.
+const internedMax = 1024
+
+func (i *interner) intern(s string) string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if k, ok := i.known[s]; ok {
+		return k
+	}
+	s = string([]byte(s)) // a copy that does not keep the text around it alive
+	if len(i.known) < internedMax {
+		if i.known == nil {
+			i.known = make(map[string]string)
+		}
+		i.known[s] = s
+	}
+	return s
+}

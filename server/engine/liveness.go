@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"runnel/server/wire"
+)
+
+const (
+	// firstPing: a new connection is pinged early, to measure its round trip.
+	firstPing = 2 * time.Second
+	// rttMaxAge: a measurement so old is renewed even on a busy connection.
+	rttMaxAge = time.Hour
+	// closingTime is how long a closing connection may take to read what it is owed.
+	closingTime = 2 * time.Second
+	tickMin     = 10 * time.Millisecond
+	tickMax     = 500 * time.Millisecond
+)
+
+// liveness is what is known about a peer being there. next, seen and measured are owned by housekeeping.
+type liveness struct {
+	next     int64 // when to ping, unix nanoseconds; 0 before the first look
+	seen     int64 // inMessages when the last ping was due
+	measured int64 // when the round trip was measured
+
+	unanswered atomic.Int32
+	sentAt     atomic.Int64
+	rtt        atomic.Int64
+}
+
+// pong takes an answer of the peer.
+func (l *liveness) pong(now time.Time) {
+	l.unanswered.Store(0)
+	if sent := l.sentAt.Swap(0); sent != 0 {
+		l.rtt.Store(now.UnixNano() - sent)
+	}
+}
+
+// tick is how often housekeeping looks: often enough for the shortest of the time-outs.
+func (s *Settings) tick() time.Duration {
+	shortest := min(s.PingInterval, s.WriteDeadline, s.AuthTimeout)
+	return min(max(shortest/10, tickMin), tickMax)
+}
+
+// housekeeping does what is due by the clock for all connections, in one goroutine and without timers.
+func (e *Engine) housekeeping(ctx context.Context) {
+	timer := time.NewTimer(e.settings.Load().tick())
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-timer.C:
+			e.clock.Store(now.UnixNano())
+			for _, c := range e.Conns() {
+				e.check(c, now)
+			}
+			timer.Reset(e.settings.Load().tick())
+		}
+	}
+}
+
+// check does what is due for one connection.
+func (e *Engine) check(c *Conn, now time.Time) {
+	s := e.settings.Load()
+	waiting, since := c.out.waiting()
+	stuck := time.Duration(0)
+	if since != 0 {
+		stuck = now.Sub(time.Unix(0, since))
+	}
+	switch {
+	case c.isClosing():
+		if stuck > min(closingTime, s.WriteDeadline) {
+			c.end(c.Reason(), "", false)
+		}
+	case waiting > 0 && stuck > s.WriteDeadline:
+		e.slowConsumer(c, ReasonSlowDeadline, nil)
+	case !c.has(flagIdentified):
+		if e.handler.AuthRequired() && now.Sub(c.meta.Start) > s.AuthTimeout {
+			c.Close(ReasonAuthTimeout, "Authentication Timeout")
+		}
+	default:
+		e.checkPing(c, s, now)
+	}
+}
+
+// checkPing pings c when that is due, or ends it when it has left too many unanswered.
+func (e *Engine) checkPing(c *Conn, s *Settings, now time.Time) {
+	l := &c.liveness
+	if l.next == 0 {
+		first := min(firstPing, s.PingInterval)
+		l.next = c.meta.Start.Add(first + rand.N(first/5+1)).UnixNano()
+	}
+	if now.UnixNano() < l.next {
+		return
+	}
+	if int(l.unanswered.Load()) >= s.PingMax && l.unanswered.Load() > 0 {
+		c.Close(ReasonStale, "Stale Connection")
+		return
+	}
+	l.next = now.Add(s.PingInterval).UnixNano()
+	seen := c.inMessages.Load()
+	busy := seen != l.seen && l.rtt.Load() != 0 && now.Sub(time.Unix(0, l.measured)) < rttMaxAge
+	l.seen = seen
+	if busy {
+		l.unanswered.Store(0)
+		return
+	}
+	l.measured = now.UnixNano()
+	l.unanswered.Add(1)
+	l.sentAt.Store(now.UnixNano())
+	c.Send(pingLine)
+}
+
+// SendErr tells c about something that does not end the connection.
+func (c *Conn) SendErr(text string) { c.Send(wire.AppendErr(nil, text)) }

@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"bytes"
+	"unsafe"
+
+	"runnel/server/accounts"
+	"runnel/subjects"
+)
+
+// entryFlag marks what makes a match entry other than a plain list of targets.
+type entryFlag uint8
+
+const (
+	// entryDenied: the publisher's profile may not publish to the subject.
+	entryDenied entryFlag = 1 << iota
+	// entrySpecial: a target needs more than prefix and tail: it takes no headers, may answer what it is
+	// sent, or is internal.
+	entrySpecial
+	// entryVaries (prefix entries only): the result depends on the last token, so that no entry can
+	// stand for all subjects of the prefix.
+	entryVaries
+)
+
+// target is one subscription of a match.
+type target struct {
+	conn     *Conn     // nil for an internal subscription
+	internal *Internal // nil for a connection
+	sub      *accounts.Subscription
+	// prefix is "HMSG subject sid "; from its second byte on it is "MSG subject sid ". Nil in entries
+	// that serve many subjects.
+	prefix []byte
+}
+
+// entry is the cached answer to: who gets a message on subject from a publisher with this profile? It is
+// immutable, and holds while stamp is valid.
+type entry struct {
+	hash    uint64
+	profile *accounts.Profile
+	subject string
+	stamp   subjects.Stamp
+	flags   entryFlag
+	plain   []target
+	queues  [][]target // members of one queue group each
+}
+
+// slot is one place of a cache. missed is the hash of the subject that was last looked for in vain: only
+// one that comes a second time gets an entry of its own, since reply subjects mostly come once.
+type cacheSlot struct {
+	entry  *entry
+	missed uint64
+}
+
+// matchCache is a worker's memory of matches. It is direct-mapped and bounded; a collision replaces.
+type matchCache struct {
+	exact    []cacheSlot
+	prefixes []*entry
+	found    []*subjects.Entry[*accounts.Subscription] // scratch
+}
+
+// newMatchCache makes a cache for size subjects, a power of two.
+func newMatchCache(size int) matchCache {
+	return matchCache{exact: make([]cacheSlot, size), prefixes: make([]*entry, size/8)}
+}
+
+// hash mixes the profile in by its address, which the collector never moves.
+func hash(p *accounts.Profile, subject []byte) uint64 {
+	return subjects.Hash(subject) ^ uint64(uintptr(unsafe.Pointer(p)))>>4
+}
+
+// lookup returns the entry for a message on subject from a publisher with profile p.
+func (m *matchCache) lookup(p *accounts.Profile, subject []byte) *entry {
+	h := hash(p, subject)
+	s := &m.exact[h&uint64(len(m.exact)-1)]
+	if e := s.entry; e != nil && e.hash == h && e.profile == p && e.subject == string(subject) && e.stamp.Valid() {
+		return e
+	}
+	if s.missed != h {
+		s.missed = h
+		if e := m.lookupPrefix(p, subject); e != nil {
+			return e
+		}
+	}
+	s.entry = m.fill(p, subject, h)
+	return s.entry
+}
+
+// lookupPrefix serves subjects that differ in their last token only, as reply subjects do, with one entry.
+// It returns nil when the subject needs an entry of its own.
+func (m *matchCache) lookupPrefix(p *accounts.Profile, subject []byte) *entry {
+	dot := bytes.LastIndexByte(subject, '.')
+	if dot <= 0 || dot == len(subject)-1 {
+		return nil
+	}
+	prefix := subject[:dot+1]
+	h := hash(p, prefix)
+	s := &m.prefixes[h&uint64(len(m.prefixes)-1)]
+	e := *s
+	if e == nil || e.hash != h || e.profile != p || e.subject != string(prefix) || !e.stamp.Valid() {
+		e = m.fillPrefix(p, prefix, h)
+		*s = e
+	}
+	if e.flags&entryVaries != 0 || p.Account().Interest().HasLiteral(subject) {
+		return nil
+	}
+	return e
+}
+
+func (m *matchCache) fillPrefix(p *accounts.Profile, prefix []byte, h uint64) *entry {
+	interest := p.Account().Interest()
+	e := &entry{hash: h, profile: p, subject: string(prefix), stamp: interest.Stamp(prefix)}
+	allowed, uniform := p.CanPublishPrefix(e.subject)
+	if !allowed {
+		e.flags |= entryDenied
+	}
+	var same bool
+	m.found, same = interest.MatchPrefix(prefix, m.found[:0])
+	if !uniform || !same || reservedPrefix(prefix) {
+		e.flags |= entryVaries
+		return e
+	}
+	for _, f := range m.found {
+		if c, ok := f.Value.Owner.(*Conn); ok && filtersDelivery(c) {
+			e.flags |= entryVaries
+			return e
+		}
+	}
+	e.resolve(m.found, nil)
+	return e
+}
+
+func (m *matchCache) fill(p *accounts.Profile, subject []byte, h uint64) *entry {
+	interest := p.Account().Interest()
+	e := &entry{hash: h, profile: p, subject: string(subject), stamp: interest.Stamp(subject)}
+	if !p.CanPublish(e.subject) || reservedPrefix(subject) && p.Account().Name() != accounts.SystemName {
+		e.flags |= entryDenied
+	}
+	m.found = interest.Match(subject, m.found[:0])
+	e.resolve(m.found, subject)
+	return e
+}
+
+// reservedPrefix tells whether clients may not publish to subject whatever their permissions say.
+func reservedPrefix(subject []byte) bool {
+	return bytes.HasPrefix(subject, []byte("_GR_.")) || bytes.HasPrefix(subject, []byte("$NRG."))
+}
+
+func filtersDelivery(c *Conn) bool {
+	p := c.profile.Load()
+	return p != nil && p.FiltersDelivery()
+}
+
+// resolve turns the subscriptions found into targets. subject is nil for a prefix entry.
+func (e *entry) resolve(found []*subjects.Entry[*accounts.Subscription], subject []byte) {
+	size := 0
+	for _, f := range found {
+		size += len("HMSG   ") + len(subject) + len(f.Value.SID)
+	}
+	var prefixes []byte
+	if subject != nil {
+		prefixes = make([]byte, 0, size)
+	}
+	groups := map[string]int(nil)
+	for _, f := range found {
+		t := target{sub: f.Value}
+		special := false
+		switch owner := f.Value.Owner.(type) {
+		case *Conn:
+			t.conn = owner
+			if subject != nil && filtersDelivery(owner) && !owner.profile.Load().CanReceive(e.subject, f.Queue) {
+				continue
+			}
+			special = !owner.has(flagHeaders) || owner.replies.Load() != nil
+		case *Internal:
+			t.internal = owner
+			special = true
+		}
+		if special {
+			e.flags |= entrySpecial
+		}
+		if subject != nil {
+			from := len(prefixes)
+			prefixes = append(append(append(prefixes, "HMSG "...), subject...), ' ')
+			prefixes = append(append(prefixes, f.Value.SID...), ' ')
+			t.prefix = prefixes[from:len(prefixes):len(prefixes)]
+		}
+		if f.Queue == "" {
+			e.plain = append(e.plain, t)
+			continue
+		}
+		i, ok := groups[f.Queue]
+		if !ok {
+			if groups == nil {
+				groups = make(map[string]int)
+			}
+			i = len(e.queues)
+			groups[f.Queue] = i
+			e.queues = append(e.queues, nil)
+		}
+		e.queues[i] = append(e.queues[i], t)
+	}
+}
+
+// sweep drops what no longer holds, so that closed connections are not kept alive.
+func (m *matchCache) sweep() {
+	for i := range m.exact {
+		if e := m.exact[i].entry; e != nil && !e.stamp.Valid() {
+			m.exact[i].entry = nil
+		}
+	}
+	for i, e := range m.prefixes {
+		if e != nil && !e.stamp.Valid() {
+			m.prefixes[i] = nil
+		}
+	}
+	clear(m.found[:cap(m.found)])
+}

@@ -1,0 +1,511 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"runnel/server/wire"
+)
+
+const (
+	// pollEvents is how many events one look at epoll takes.
+	pollEvents = 128
+	// readRoom: below this the poller flushes and starts its buffer anew.
+	readRoom = readBytes / 4
+	// lineRoom is read beside the carried part of a frame at least.
+	lineRoom = 4 << 10
+	// discardReads bounds how much a closing connection is read to spare its peer a reset.
+	discardReads = 16
+
+	pollInterest = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
+	pollHangup   = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+)
+
+// vectors is the scratch of a writev.
+type vectors []unix.Iovec
+
+// poller reads and writes plain TCP connections from one goroutine: an edge-triggered epoll set, one worker,
+// one read buffer. A turn reads each connection that has something once; everything that the turn produced
+// is written at its end. A poller never waits for anything but epoll.
+type poller struct {
+	engine *Engine
+	w      *worker
+	ep     int
+	bell   int // eventfd that interrupts the wait
+	rung   atomic.Bool
+	stop   atomic.Bool
+
+	buf    []byte
+	offset int // where free space begins: what lies before may be borrowed until the next flush
+	events []unix.EpollEvent
+	again  []*pollTransport // have more to read, to be looked at next turn
+	parked []*pollTransport
+	last   *pollTransport // whose input was processed last
+
+	// mu guards what follows.
+	mu    sync.Mutex
+	conns map[int32]*pollTransport // by descriptor
+	woken []*pollTransport
+}
+
+// pollTransport is the transport of one connection of a poller. All but poller, conn and fd belong to the
+// poller's goroutine.
+type pollTransport struct {
+	poller *poller
+	conn   *Conn
+	fd     int32
+
+	queued bool  // is in again
+	hangup bool  // the peer has ended its side: read until the end shows
+	until  int64 // parked until then, on the engine's clock; 0 when not
+	ended  bool
+}
+
+func (e *Engine) startPollers(n int) error {
+	for range n {
+		p, err := newPoller(e)
+		if err != nil {
+			return fmt.Errorf("start epoll poller: %w", err)
+		}
+		e.pollers = append(e.pollers, p)
+		e.running.Go(p.run)
+	}
+	return nil
+}
+
+func (e *Engine) stopPollers() {
+	for _, p := range e.pollers {
+		p.stop.Store(true)
+		p.ring()
+	}
+}
+
+// closePollers closes the descriptors, once nobody is left who might ring.
+func (e *Engine) closePollers() {
+	for _, p := range e.pollers {
+		if err := errors.Join(unix.Close(p.ep), unix.Close(p.bell)); err != nil {
+			e.logger.Error("close epoll poller", "error", err)
+		}
+	}
+	e.pollers = nil
+}
+
+func newPoller(e *Engine) (*poller, error) {
+	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err == nil {
+		err = unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, bell, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(bell)})
+	}
+	if err != nil {
+		return nil, errors.Join(err, unix.Close(ep))
+	}
+	return &poller{
+		engine: e, w: e.makeWorker(pollerCache), ep: ep, bell: bell,
+		buf: make([]byte, readBytes), events: make([]unix.EpollEvent, pollEvents),
+		conns: make(map[int32]*pollTransport),
+	}, nil
+}
+
+// poll serves c from a poller if nc is plain TCP. The descriptor leaves the care of Go's own poller.
+func (e *Engine) poll(c *Conn, nc net.Conn, info *wire.Info) bool {
+	tcp, ok := nc.(*net.TCPConn)
+	if !ok || len(e.pollers) == 0 {
+		return false
+	}
+	fd, err := duplicate(tcp)
+	if err != nil {
+		return false
+	}
+	_ = tcp.Close() // the duplicate keeps the connection
+	p := e.pollers[c.id%uint64(len(e.pollers))]
+	t := &pollTransport{poller: p, conn: c, fd: int32(fd)}
+	c.transport = t
+	if !e.register(c) {
+		_ = unix.Close(fd) // the server is going down
+		return true
+	}
+	if info != nil {
+		c.Send(info.Append(nil))
+	}
+	p.add(t)
+	return true
+}
+
+func duplicate(tcp *net.TCPConn) (fd int, err error) {
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	if failed := raw.Control(func(old uintptr) {
+		fd, err = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0)
+	}); failed != nil {
+		return 0, failed
+	}
+	return fd, err
+}
+
+// add begins to watch a connection.
+func (p *poller) add(t *pollTransport) {
+	p.mu.Lock()
+	p.conns[t.fd] = t
+	p.mu.Unlock()
+	event := unix.EpollEvent{Events: pollInterest, Fd: t.fd}
+	if err := unix.EpollCtl(p.ep, unix.EPOLL_CTL_ADD, int(t.fd), &event); err != nil {
+		p.engine.logger.Error("watch connection", "cid", t.conn.id, "error", err)
+		p.end(t, ReasonReadError)
+	}
+}
+
+// ring interrupts the poller's wait.
+func (p *poller) ring() {
+	if p.rung.CompareAndSwap(false, true) {
+		one := [8]byte{1}
+		_, _ = unix.Write(p.bell, one[:]) // fails only when it is ringing already
+	}
+}
+
+func (p *poller) run() {
+	for !p.stop.Load() {
+		n := p.wait()
+		p.engine.clock.Store(time.Now().UnixNano())
+		p.offset = 0
+		again := p.again
+		p.again = nil
+		for _, ev := range p.events[:n] {
+			p.event(ev)
+		}
+		for _, t := range again {
+			t.queued = false
+			p.read(t)
+		}
+		p.w.flush()
+		p.parkLast()
+		p.unpark()
+		p.w.maybeSweep()
+	}
+	p.endAll()
+}
+
+// wait returns the number of events.
+func (p *poller) wait() int {
+	timeout := -1
+	switch {
+	case len(p.again) > 0:
+		timeout = 0
+	case len(p.parked) > 0:
+		timeout = 1
+	}
+	if timeout == 0 {
+		// Does not block, so the scheduler need not hear of it.
+		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.ep),
+			uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), 0, 0, 0)
+		if errno != 0 {
+			return 0
+		}
+		return int(n)
+	}
+	n, err := unix.EpollWait(p.ep, p.events, timeout)
+	if err != nil {
+		return 0 // EINTR
+	}
+	return n
+}
+
+func (p *poller) event(ev unix.EpollEvent) {
+	if int(ev.Fd) == p.bell {
+		p.answer()
+		return
+	}
+	p.mu.Lock()
+	t := p.conns[ev.Fd]
+	p.mu.Unlock()
+	if t == nil {
+		return // ended in this turn
+	}
+	if ev.Events&unix.EPOLLOUT != 0 {
+		p.w.drain(t.conn)
+	}
+	if ev.Events&pollHangup != 0 {
+		t.hangup = true
+	}
+	if ev.Events&^unix.EPOLLOUT != 0 {
+		p.read(t)
+	}
+}
+
+// answer takes up what others woke the poller for.
+func (p *poller) answer() {
+	var count [8]byte
+	_, _ = unix.Read(p.bell, count[:])
+	p.rung.Store(false)
+	p.mu.Lock()
+	woken := p.woken
+	p.woken = nil
+	p.mu.Unlock()
+	for _, t := range woken {
+		t.until = 0
+		if !t.ended && t.conn.has(flagSuspended) && !t.conn.suspended() {
+			p.resume(t)
+		}
+		p.later(t)
+	}
+}
+
+// resume goes on with a connection whose credentials were checked elsewhere, first with what it had sent.
+func (p *poller) resume(t *pollTransport) {
+	c := t.conn
+	if err := p.w.resume(c); err != nil {
+		return // ended; the hang-up follows
+	}
+	if len(c.carry) == 0 {
+		return
+	}
+	sent := c.carry
+	c.carry = nil
+	p.input(t, sent)
+	p.w.flush() // sent may be borrowed, and is not the poller's to keep
+	p.engine.chunks.put(sent)
+}
+
+// later has t read in the next turn.
+func (p *poller) later(t *pollTransport) {
+	if !t.queued && !t.ended {
+		t.queued = true
+		p.again = append(p.again, t)
+	}
+}
+
+// read reads t once and processes what came.
+func (p *poller) read(t *pollTransport) {
+	c := t.conn
+	switch {
+	case t.ended || t.until != 0:
+		return // what there is to read is looked at when it is no longer parked
+	case c.isClosing():
+		p.discard(t)
+		return
+	case c.has(flagSuspended):
+		return // waking reads it
+	case cap(c.carry)-len(c.carry) > readBytes/2:
+		p.readLarge(t)
+		return
+	}
+	if len(p.buf)-p.offset < max(len(c.carry)+lineRoom, readRoom) {
+		p.w.flush()
+		p.offset = 0
+	}
+	buf := p.buf[p.offset:]
+	have := copy(buf, c.carry)
+	n, errno := rawRead(t.fd, buf[have:])
+	if n == 0 {
+		p.nothing(t, errno)
+		return
+	}
+	if c.carry != nil {
+		p.engine.chunks.put(c.carry)
+		c.carry = nil
+	}
+	end := have + n
+	p.offset += end
+	p.input(t, buf[:end:end])
+	if end == len(buf) || t.hangup {
+		p.later(t)
+	}
+}
+
+// nothing handles a read that gave no bytes.
+func (p *poller) nothing(t *pollTransport, errno unix.Errno) {
+	switch errno {
+	case 0:
+		p.end(t, ReasonClientClosed)
+	case unix.EAGAIN:
+	default:
+		p.end(t, ReasonReadError)
+	}
+}
+
+// readLarge reads the rest of a message that would fill the poller's buffer straight to where it is kept.
+func (p *poller) readLarge(t *pollTransport) {
+	c := t.conn
+	n, errno := rawRead(t.fd, c.carry[len(c.carry):cap(c.carry)])
+	if n == 0 {
+		p.nothing(t, errno)
+		return
+	}
+	c.carry = c.carry[:len(c.carry)+n]
+	if len(c.carry) == cap(c.carry) {
+		whole := c.carry
+		c.carry = nil
+		p.input(t, whole)
+		p.w.flush()
+	}
+	p.later(t)
+}
+
+// input processes bytes of t and keeps what is left of them.
+func (p *poller) input(t *pollTransport, b []byte) {
+	c := t.conn
+	p.last = t
+	used, err := p.w.input(c, b)
+	if err != nil && !errors.Is(err, errSuspended) {
+		p.later(t) // it is closing: discard what it still sends
+		return
+	}
+	rest := b[used:]
+	if len(rest) == 0 {
+		return
+	}
+	want := len(rest)
+	if err == nil {
+		want = max(want, p.w.parser.Need())
+	}
+	if want <= largeChunk {
+		c.carry = append(p.engine.chunks.get(len(rest)), rest...)
+	} else {
+		c.carry = append(make([]byte, 0, want), rest...)
+	}
+}
+
+// discard reads and drops what a closing connection still sends, so that closing the descriptor does not
+// reset it before the peer has read why.
+func (p *poller) discard(t *pollTransport) {
+	p.w.flush()
+	p.offset = 0
+	for range discardReads {
+		n, errno := rawRead(t.fd, p.buf)
+		if n == 0 {
+			p.nothing(t, errno)
+			return
+		}
+	}
+	p.later(t)
+}
+
+// parkLast pauses the publisher of this turn if a target fell behind.
+func (p *poller) parkLast() {
+	slow, t := p.w.slow, p.last
+	p.w.slow, p.last = nil, nil
+	if slow == nil || t == nil || t.ended || t.conn == slow || t.until != 0 {
+		return
+	}
+	if p.engine.settings.Load().NoStall || !slow.out.park(t.conn) {
+		return
+	}
+	t.until = time.Now().Add(parkTime).UnixNano()
+	t.conn.stalls.Add(1)
+	p.engine.stalled.Add(1)
+	p.parked = append(p.parked, t)
+}
+
+// unpark lets those read again that were woken or have been parked long enough.
+func (p *poller) unpark() {
+	if len(p.parked) == 0 {
+		return
+	}
+	now := time.Now().UnixNano()
+	kept := p.parked[:0]
+	for _, t := range p.parked {
+		if now < t.until {
+			kept = append(kept, t)
+			continue
+		}
+		t.until = 0
+		p.later(t)
+	}
+	clear(p.parked[len(kept):])
+	p.parked = kept
+}
+
+// end forgets a connection whose reader has stopped for good.
+func (p *poller) end(t *pollTransport, reason Reason) {
+	p.mu.Lock()
+	delete(p.conns, t.fd)
+	p.mu.Unlock()
+	t.ended = true
+	if t.conn.carry != nil {
+		p.engine.chunks.put(t.conn.carry)
+	}
+	t.conn.ended(reason)
+}
+
+// endAll ends what is left when the engine stops.
+func (p *poller) endAll() {
+	p.mu.Lock()
+	left := make([]*pollTransport, 0, len(p.conns))
+	for _, t := range p.conns {
+		left = append(left, t)
+	}
+	p.mu.Unlock()
+	for _, t := range left {
+		p.end(t, ReasonShutdown)
+	}
+}
+
+// write offers buffers to the socket, which does not block.
+func (t *pollTransport) write(w *worker, buffers [][]byte) (int, error) {
+	if len(buffers) == 1 {
+		return written(retry(unix.SYS_WRITE, t.fd, unsafe.Pointer(unsafe.SliceData(buffers[0])), len(buffers[0])))
+	}
+	w.vectors = w.vectors[:0]
+	for _, b := range buffers {
+		if len(b) > 0 {
+			v := unix.Iovec{Base: unsafe.SliceData(b)}
+			v.SetLen(len(b))
+			w.vectors = append(w.vectors, v)
+		}
+	}
+	return written(retry(unix.SYS_WRITEV, t.fd, unsafe.Pointer(unsafe.SliceData(w.vectors)), len(w.vectors)))
+}
+
+func written(n int, errno unix.Errno) (int, error) {
+	switch errno {
+	case 0:
+		return n, nil
+	case unix.EAGAIN:
+		return 0, errWouldBlock
+	}
+	return 0, errno
+}
+
+// arm has nothing to do: the edge comes by itself.
+func (t *pollTransport) arm() {}
+
+func (t *pollTransport) shut() { _ = unix.Shutdown(int(t.fd), unix.SHUT_RDWR) } // fails when the peer was first
+
+func (t *pollTransport) close() { _ = unix.Close(int(t.fd)) } // nothing to be done about an error
+
+func (t *pollTransport) wake() {
+	p := t.poller
+	p.mu.Lock()
+	p.woken = append(p.woken, t)
+	p.mu.Unlock()
+	p.ring()
+}
+
+func rawRead(fd int32, b []byte) (int, unix.Errno) {
+	return retry(unix.SYS_READ, fd, unsafe.Pointer(unsafe.SliceData(b)), len(b))
+}
+
+// retry makes a system call on a non-blocking descriptor, again when a signal interrupted it. It never blocks,
+// so the scheduler need not hear of it.
+func retry(call uintptr, fd int32, p unsafe.Pointer, n int) (int, unix.Errno) {
+	for {
+		done, _, errno := unix.RawSyscall(call, uintptr(fd), uintptr(p), uintptr(n))
+		if errno == 0 {
+			return int(done), 0
+		}
+		if errno != unix.EINTR {
+			return 0, errno
+		}
+	}
+}

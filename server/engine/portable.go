@@ -1,0 +1,268 @@
+package engine
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"runnel/server/wire"
+)
+
+const (
+	// goBufferMin and goBufferMax bound the read buffer of a goroutine's connection: small while it says
+	// little, larger when a read filled it.
+	goBufferMin = 4 << 10
+	goBufferMax = 64 << 10
+	// parkTime is how long a publisher is paused at most for a subscriber that does not keep up.
+	parkTime = 2 * time.Millisecond
+)
+
+// goTransport serves one connection with a goroutine that reads, over any net.Conn. Where the socket allows
+// it, what a batch produced is written without waiting by whoever produced it; otherwise, and for what the
+// socket did not take, a second goroutine lives for as long as there is something to write.
+type goTransport struct {
+	engine *Engine
+	conn   *Conn
+	net    net.Conn
+	try    tryWriter // nil when the connection cannot be written without waiting
+	woken  chan struct{}
+	// writer tells that writeRest runs; guarded by the lock of the connection's outbound.
+	writer bool
+	closed bool // guarded likewise
+}
+
+// Serve runs the connection on nc, whose INFO was written already or is to be written first (info), until it
+// ends. It returns at once.
+func (e *Engine) Serve(c *Conn, nc net.Conn, info *wire.Info) {
+	if e.poll(c, nc, info) {
+		return
+	}
+	t := &goTransport{engine: e, conn: c, net: nc, try: newTryWriter(nc), woken: make(chan struct{}, 1)}
+	c.transport = t
+	if !e.register(c) {
+		_ = nc.Close() // the server is going down; nobody was told anything yet
+		return
+	}
+	e.running.Go(func() {
+		if info != nil {
+			c.Send(info.Append(nil))
+		}
+		c.ended(t.read())
+		t.abandon()
+	})
+}
+
+// read is the life of the connection. It returns why it ended.
+func (t *goTransport) read() Reason {
+	buf := make([]byte, goBufferMin)
+	have := 0
+	for {
+		n, err := t.net.Read(buf[have:])
+		full := have+n == len(buf)
+		have += n
+		if n > 0 {
+			used, need, dead := t.process(buf[:have])
+			if dead {
+				t.linger(buf)
+				return ReasonClientClosed
+			}
+			have = copy(buf, buf[used:have])
+			buf = resize(buf, have, need, full)
+		}
+		if err != nil {
+			return readReason(err)
+		}
+	}
+}
+
+// process parses what there is, waiting out a check of credentials. dead means that the connection is ending.
+func (t *goTransport) process(b []byte) (used, need int, dead bool) {
+	e, c := t.engine, t.conn
+	for {
+		w := e.borrow()
+		n, err := w.input(c, b[used:])
+		used += n
+		need = w.parser.Need()
+		w.flush()
+		slow := w.slow
+		w.slow = nil
+		e.giveBack(w)
+		if slow != nil && slow != c {
+			t.park(slow)
+		}
+		if errors.Is(err, errSuspended) && t.await() == nil {
+			continue
+		}
+		return used, need, err != nil || c.isClosing()
+	}
+}
+
+// await waits until the credentials of a suspended connection are checked, and takes over the result.
+func (t *goTransport) await() error {
+	for t.conn.suspended() {
+		<-t.woken
+	}
+	w := t.engine.borrow()
+	defer t.engine.giveBack(w)
+	err := w.resume(t.conn)
+	w.flush()
+	return err
+}
+
+// park pauses the publisher for a moment, until the slow subscriber has drained.
+func (t *goTransport) park(slow *Conn) {
+	if t.engine.settings.Load().NoStall || !slow.out.park(t.conn) {
+		return
+	}
+	t.conn.stalls.Add(1)
+	t.engine.stalled.Add(1)
+	timer := time.NewTimer(parkTime)
+	defer timer.Stop()
+	select {
+	case <-t.woken:
+	case <-timer.C:
+	}
+}
+
+// linger reads and drops what a refused peer still sends, so that closing does not reset the connection
+// before the peer has read why. It ends when the outbound side has shut the socket.
+func (t *goTransport) linger(buf []byte) {
+	_ = t.net.SetReadDeadline(time.Now().Add(closingTime)) // a transport without deadlines ends by shut
+	for {
+		if _, err := t.net.Read(buf); err != nil {
+			return
+		}
+	}
+}
+
+// resize returns a buffer for the next read: large enough for a frame of need bytes, larger after a read that
+// filled it, small again when it is empty.
+func resize(buf []byte, have, need int, full bool) []byte {
+	size := len(buf)
+	switch {
+	case need > 0:
+		size = max(need, goBufferMin)
+	case have == len(buf) || full && size < goBufferMax:
+		size = min(2*size, max(goBufferMax, have+goBufferMin))
+	case have == 0 && size > goBufferMax:
+		size = goBufferMin
+	}
+	if size == len(buf) {
+		return buf
+	}
+	next := make([]byte, max(size, have+1))
+	copy(next, buf[:have])
+	return next
+}
+
+func readReason(err error) Reason {
+	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) {
+		return ReasonClientClosed
+	}
+	return ReasonReadError
+}
+
+// tryWriter writes without waiting what a socket takes.
+type tryWriter interface {
+	tryWrite(w *worker, buffers [][]byte) (int, error)
+}
+
+func (t *goTransport) write(w *worker, buffers [][]byte) (int, error) {
+	if t.try == nil {
+		return 0, errWouldBlock
+	}
+	return t.try.tryWrite(w, buffers)
+}
+
+func (t *goTransport) arm() {
+	if t.writer {
+		return
+	}
+	t.writer = true
+	t.engine.running.Go(t.writeRest)
+}
+
+// writeRest writes the outbound queue, waiting for the socket, until it is empty or somebody else is at it.
+func (t *goTransport) writeRest() {
+	o := &t.conn.out
+	var buffers [][]byte
+	for {
+		buffers = o.take(buffers[:0], &t.writer)
+		if len(buffers) == 0 {
+			return
+		}
+		offered := 0
+		for _, b := range buffers {
+			offered += len(b)
+		}
+		n, err := t.writeAll(buffers)
+		if err != nil {
+			n = offered // the connection is dead: forget the rest
+		}
+		_, woken := o.took(t.engine, t, n, offered)
+		t.conn.wakeAll(woken)
+		if err != nil {
+			t.fail(err)
+		}
+	}
+}
+
+// writeAll writes buffers one by one: TLS and WebSocket make a record or a frame of each.
+func (t *goTransport) writeAll(buffers [][]byte) (n int, err error) {
+	for _, b := range buffers {
+		deadline := time.Now().Add(t.engine.settings.Load().WriteDeadline)
+		if err := t.net.SetWriteDeadline(deadline); err != nil {
+			return n, err
+		}
+		k, err := t.net.Write(b)
+		n += k
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+func (t *goTransport) fail(err error) {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		t.engine.slowConsumer(t.conn, ReasonSlowDeadline, nil)
+		return
+	}
+	t.conn.end(ReasonWriteError, "", false)
+}
+
+func (t *goTransport) shut() {
+	if h, ok := t.net.(interface{ CloseRead() error }); ok && t.try != nil {
+		_ = h.CloseRead() // makes the reader return; what was written is still delivered
+		if w, ok := t.net.(interface{ CloseWrite() error }); ok {
+			_ = w.CloseWrite()
+		}
+		return
+	}
+	t.close()
+}
+
+func (t *goTransport) close() {
+	if t.closed {
+		return
+	}
+	t.closed = true
+	t.engine.running.Go(func() { _ = t.net.Close() }) // TLS and WebSocket say good-bye, which may wait
+}
+
+// abandon closes the connection although a writer may be at it still: its reader has gone, so nobody needs
+// the rest, and the writer must not wait for its deadline.
+func (t *goTransport) abandon() {
+	t.conn.out.mu.Lock()
+	defer t.conn.out.mu.Unlock()
+	t.close()
+}
+
+func (t *goTransport) wake() {
+	select {
+	case t.woken <- struct{}{}:
+	default:
+	}
+}

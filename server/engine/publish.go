@@ -1,0 +1,263 @@
+package engine
+
+import (
+	"bytes"
+	"strconv"
+
+	"runnel/server/accounts"
+	"runnel/server/wire"
+)
+
+// flagsSlow are the properties of a publisher that keep its messages off the fast loop.
+const flagsSlow = flagVerbose | flagPedantic | flagNoEcho
+
+// publish routes one message of c.
+func (w *worker) publish(c *Conn, f *wire.Frame) error {
+	header := f.Verb == wire.VerbHPub
+	if header && w.flags&flagHeaders == 0 {
+		return w.refuse(c, ReasonHeaderViolation, "")
+	}
+	w.inMessages++
+	w.inBytes += int64(f.BodyBytes)
+	e := w.match.lookup(w.profile, f.Subject)
+	if e.flags != 0 || w.flags&flagsSlow != 0 || f.Reply != nil && reservedReply(f.Reply) {
+		return w.publishSlow(c, e, f)
+	}
+	delivered := 0
+	for i := range e.plain {
+		if w.deliver(&e.plain[i], header, f) {
+			delivered++
+		}
+	}
+	for _, group := range e.queues {
+		if w.deliverToGroup(group, header, f) {
+			delivered++
+		}
+	}
+	if delivered == 0 && f.Reply != nil && w.flags&flagNoResponders != 0 {
+		w.noResponders(c, f)
+	}
+	return nil
+}
+
+// deliverToGroup delivers to one member of a queue group, chosen at random, passing over those that are
+// closing.
+func (w *worker) deliverToGroup(group []target, header bool, f *wire.Frame) bool {
+	n := len(group)
+	first := int(w.random.Uint64() % uint64(n))
+	for i := range n {
+		t := &group[(first+i)%n]
+		if !t.conn.isClosing() && w.deliver(t, header, f) {
+			return true
+		}
+	}
+	return false
+}
+
+// deliver stages one message for a target of the plainest kind. It tells whether the subscription still
+// takes messages.
+func (w *worker) deliver(t *target, header bool, f *wire.Frame) bool {
+	n, done := t.sub.Count()
+	if n == 0 {
+		return false
+	}
+	w.stageMessage(t, header, f)
+	if done {
+		t.conn.removeSubscription(t.sub)
+	}
+	return true
+}
+
+// stageMessage appends one delivery to the stage of the target.
+func (w *worker) stageMessage(t *target, header bool, f *wire.Frame) {
+	s := w.stageFor(t.conn)
+	tail := f.Tail
+	need := len("HMSG   ") + len(f.Subject) + len(t.sub.SID)
+	long := len(tail) >= borrowBytes
+	if !long {
+		need += len(tail)
+	}
+	if s.full(need) {
+		w.flushStage(s)
+	}
+	own := s.own
+	switch {
+	case t.prefix == nil:
+		own = appendPrefix(own, header, f.Subject, t.sub.SID)
+	case header:
+		own = append(own, t.prefix...)
+	default:
+		own = append(own, t.prefix[1:]...)
+	}
+	if long {
+		s.own = own
+		s.borrow(tail)
+	} else {
+		s.own = append(own, tail...)
+	}
+	s.messages++
+	s.payload += f.BodyBytes
+	s.last = t.sub
+}
+
+func appendPrefix(b []byte, header bool, subject []byte, sid string) []byte {
+	if header {
+		b = append(b, 'H')
+	}
+	b = append(b, "MSG "...)
+	b = append(b, subject...)
+	b = append(b, ' ')
+	b = append(b, sid...)
+	return append(b, ' ')
+}
+
+// publishSlow is publish with everything that is rare.
+func (w *worker) publishSlow(c *Conn, e *entry, f *wire.Frame) error {
+	if f.Reply != nil && reservedReply(f.Reply) {
+		w.deny(c, "Publish with Reply of", f.Reply)
+		return nil
+	}
+	if e.flags&entryDenied != 0 && !w.mayAnswer(c, f.Subject) {
+		w.deny(c, "Publish to", f.Subject)
+		return nil
+	}
+	if w.flags&flagPedantic != 0 && !validPublish(f.Subject) {
+		w.reply(c, wire.AppendErr(w.scratch[:0], "Invalid Publish Subject"))
+	}
+	if w.flags&flagVerbose != 0 {
+		w.reply(c, okLine)
+	}
+	if w.route(c, e, f) == 0 && f.Reply != nil && w.flags&flagNoResponders != 0 {
+		w.noResponders(c, f)
+	}
+	return nil
+}
+
+// route delivers to every target, special or not, and returns how many got the message. from is nil when
+// the message is the server's own.
+func (w *worker) route(from *Conn, e *entry, f *wire.Frame) (delivered int) {
+	for i := range e.plain {
+		if w.deliverSpecial(from, &e.plain[i], f) {
+			delivered++
+		}
+	}
+	for _, group := range e.queues {
+		first := int(w.random.Uint64() % uint64(len(group)))
+		for i := range group {
+			t := &group[(first+i)%len(group)]
+			closing := t.conn != nil && t.conn.isClosing()
+			if !closing && w.deliverSpecial(from, t, f) {
+				delivered++
+				break
+			}
+		}
+	}
+	return delivered
+}
+
+// deliverSpecial delivers to any kind of target and tells whether it did.
+func (w *worker) deliverSpecial(from *Conn, t *target, f *wire.Frame) bool {
+	if t.internal != nil {
+		if n, _ := t.sub.Count(); n == 0 {
+			return false
+		}
+		t.internal.receive(from, f)
+		return true
+	}
+	if t.conn == from && from.has(flagNoEcho) {
+		return false
+	}
+	if r := t.conn.replies.Load(); r != nil && f.Reply != nil {
+		r.Expect(string(f.Reply), w.engine.now())
+	}
+	header := f.Verb == wire.VerbHPub
+	if header && !t.conn.has(flagHeaders) {
+		bare := stripHeader(f)
+		return w.deliver(t, false, &bare)
+	}
+	return w.deliver(t, header, f)
+}
+
+// stripHeader is f as a client sees it that knows no headers.
+func stripHeader(f *wire.Frame) wire.Frame {
+	payload := f.Payload()
+	tail := make([]byte, 0, len(f.Reply)+len(payload)+16)
+	if f.Reply != nil {
+		tail = append(append(tail, f.Reply...), ' ')
+	}
+	tail = append(strconv.AppendInt(tail, int64(len(payload)), 10), "\r\n"...)
+	tail = append(append(tail, payload...), "\r\n"...)
+	return wire.Frame{Verb: wire.VerbPub, Subject: f.Subject, Reply: f.Reply, Tail: tail, BodyBytes: len(payload)}
+}
+
+// mayAnswer tells whether c was sent a message that asked for an answer on subject, and counts the answer.
+func (w *worker) mayAnswer(c *Conn, subject []byte) bool {
+	r := c.replies.Load()
+	return r != nil && r.Allow(string(subject), w.engine.now())
+}
+
+// deny tells c that it may not do what with subject. The connection stays.
+func (w *worker) deny(c *Conn, what string, subject []byte) {
+	text := "Permissions Violation for " + what + " \"" + string(subject) + "\""
+	w.reply(c, wire.AppendErr(w.scratch[:0], text))
+	w.engine.logger.Error("permissions violation", "cid", c.id, "user", displayName(c), "attempt", what, "subject", string(subject))
+}
+
+func displayName(c *Conn) string {
+	if id := c.identity.Load(); id != nil {
+		return id.DisplayName()
+	}
+	return ""
+}
+
+// reservedReply tells whether no client may ask for answers on this subject: answers there would be taken
+// for what the server makes itself.
+func reservedReply(reply []byte) bool {
+	switch reply[0] {
+	case '_':
+		return bytes.HasPrefix(reply, []byte("_R_.")) || bytes.HasPrefix(reply, []byte("_GR_."))
+	case '$':
+		return bytes.HasPrefix(reply, []byte("$JS.ACK."))
+	}
+	return false
+}
+
+// noResponders tells c, on its own subscription for the reply subject, that nobody got its request.
+func (w *worker) noResponders(c *Conn, f *wire.Frame) {
+	sub := c.subscriptionFor(w.profile, f.Reply)
+	if sub == nil {
+		return
+	}
+	header := make([]byte, 0, 64+len(f.Subject))
+	header = append(append(append(header, "NATS/1.0 503\r\nNats-Subject: "...), f.Subject...), "\r\n\r\n"...)
+	answer := messageFrame(f.Reply, nil, header, nil)
+	w.deliverSpecial(nil, &target{conn: c, sub: sub}, &answer)
+}
+
+// messageFrame builds the frame of a message that the server publishes itself.
+func messageFrame(subject, reply, header, payload []byte) wire.Frame {
+	f := wire.Frame{Verb: wire.VerbPub, Subject: subject, HeaderBytes: len(header), BodyBytes: len(header) + len(payload)}
+	tail := make([]byte, 0, len(reply)+f.BodyBytes+32)
+	if len(reply) > 0 {
+		tail = append(append(tail, reply...), ' ')
+		f.Reply = tail[:len(reply):len(reply)]
+	}
+	if len(header) > 0 {
+		f.Verb = wire.VerbHPub
+		tail = append(strconv.AppendInt(tail, int64(len(header)), 10), ' ')
+	}
+	tail = append(strconv.AppendInt(tail, int64(f.BodyBytes), 10), "\r\n"...)
+	tail = append(append(append(tail, header...), payload...), "\r\n"...)
+	f.Tail = tail
+	return f
+}
+
+// subscriptionFor finds a subscription of c that matches subject.
+func (c *Conn) subscriptionFor(p *accounts.Profile, subject []byte) *accounts.Subscription {
+	for _, f := range p.Account().Interest().Match(subject, nil) {
+		if f.Value.Owner == accounts.Subscriber(c) {
+			return f.Value
+		}
+	}
+	return nil
+}

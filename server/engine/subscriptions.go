@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"errors"
+
+	"runnel/server/accounts"
+)
+
+// errTooMany refuses a subscription beyond the limit of the connection or the account.
+var errTooMany = errors.New("maximum subscriptions exceeded")
+
+// addSubscription subscribes c. A sid that is in use keeps its first subscription. most is the limit of the
+// connection, 0 for none.
+func (c *Conn) addSubscription(a *accounts.Account, subject, queue, sid string, most int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.isClosing() || c.subscriptions[sid] != nil {
+		return nil
+	}
+	if most > 0 && len(c.subscriptions) >= most || !a.TryAddSubscription() {
+		return errTooMany
+	}
+	sub := accounts.NewSubscription(c, subject, queue, sid)
+	if c.subscriptions == nil {
+		c.subscriptions = make(map[string]*accounts.Subscription)
+	}
+	c.subscriptions[sid] = sub
+	// The tree's lock is taken under ours, here and in the removals; nobody takes them the other way round.
+	a.Interest().Insert(&sub.Entry)
+	return nil
+}
+
+func (c *Conn) subscription(sid []byte) *accounts.Subscription {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.subscriptions[string(sid)]
+}
+
+// removeSubscription ends one subscription. Any goroutine; the second call does nothing.
+func (c *Conn) removeSubscription(sub *accounts.Subscription) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.subscriptions[sub.SID] != sub {
+		return
+	}
+	delete(c.subscriptions, sub.SID)
+	c.drop(sub)
+}
+
+// removeAllSubscriptions ends all of them.
+func (c *Conn) removeAllSubscriptions() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, sub := range c.subscriptions {
+		c.drop(sub)
+	}
+	c.subscriptions = nil
+}
+
+// drop takes sub out of its account. mu is held.
+func (c *Conn) drop(sub *accounts.Subscription) {
+	sub.Close()
+	a := c.Account()
+	if a.Interest().Remove(&sub.Entry) {
+		a.RemoveSubscription()
+	}
+}
+
+// Unsubscribe removes a subscription that c may no longer have and tells it so.
+func (c *Conn) Unsubscribe(sub *accounts.Subscription) {
+	c.removeSubscription(sub)
+	c.SendErr(SubscriptionViolation(sub.Subject, sub.Queue, sub.SID))
+}

@@ -1,0 +1,293 @@
+package engine
+
+import (
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"runnel/server/accounts"
+	"runnel/server/wire"
+)
+
+const (
+	// readBytes is the read buffer of a poller, shared by all its connections.
+	readBytes = 256 << 10
+	// stageTargets: with so many targets in a batch the worker flushes early, which bounds its memory.
+	stageTargets = 256
+	// stagesKept is how many empty stages a worker keeps.
+	stagesKept = 64
+	// sweepInterval is how often a worker looks for dead entries in its match cache.
+	sweepInterval = int64(time.Second)
+)
+
+// errSuspended stops the parsing of a connection whose credentials are being checked elsewhere.
+var errSuspended = errors.New("credentials are being checked")
+
+// totals are a worker's share of the server's counters. Written by the worker once a batch, read by all.
+type totals struct {
+	inMessages, inBytes, outMessages, outBytes atomic.Int64
+}
+
+// worker does the work of whoever holds it; see the package comment. One goroutine uses it at a time.
+type worker struct {
+	engine *Engine
+	match  matchCache
+	parser wire.Parser
+	frame  wire.Frame
+	random *rand.Rand
+
+	stages []*stage // by slot of the connection
+	dirty  []*stage // in the order in which they were begun
+	free   []*stage
+
+	// slow is a target that fell behind during this batch; the publisher may be parked for it.
+	slow *Conn
+
+	buffers [][]byte // scratch
+	vectors vectors  // scratch of the transport
+	scratch []byte
+	totals  totals
+
+	// of the connection whose input is being processed:
+	profile             *accounts.Profile
+	flags               flag
+	inMessages, inBytes int64
+
+	swept      int64 // when the cache was swept, and
+	sweptAfter int64 // how many connections had ended by then
+}
+
+func newWorker(e *Engine, cacheSize int) *worker {
+	return &worker{
+		engine: e,
+		match:  newMatchCache(cacheSize),
+		random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+	}
+}
+
+// input processes what a connection has sent so far and returns how much of it is used up. The rest is the
+// beginning of a frame; keep it, and read on, to a length of at least w.parser.Need(). The caller flushes.
+// After errSuspended the connection must not be read until it is woken; any other error has ended it.
+func (w *worker) input(c *Conn, b []byte) (used int, err error) {
+	w.begin(c)
+	for used < len(b) {
+		n, err := w.parser.Next(b[used:], &w.frame)
+		if err != nil {
+			w.finish(c)
+			return used, w.violation(c, err)
+		}
+		if n == 0 {
+			break
+		}
+		used += n
+		if w.frame.Verb <= wire.VerbHPub && w.profile != nil {
+			err = w.publish(c, &w.frame)
+		} else {
+			err = w.control(c, &w.frame)
+		}
+		if err != nil {
+			w.finish(c)
+			return used, err
+		}
+	}
+	w.finish(c)
+	return used, nil
+}
+
+// begin loads what a batch of c's frames needs.
+func (w *worker) begin(c *Conn) {
+	s := w.engine.settings.Load()
+	w.parser.Limits = wire.Limits{ControlLineBytes: s.MaxControlLineBytes, PayloadBytes: s.MaxPayloadBytes}
+	w.adopt(c)
+}
+
+// adopt takes over who c is, also after it has changed within a batch.
+func (w *worker) adopt(c *Conn) {
+	w.profile = c.profile.Load()
+	w.flags = flag(c.flags.Load())
+	if w.profile == nil {
+		return
+	}
+	if most := w.profile.Account().Limits().MaxPayload; most > 0 {
+		w.parser.PayloadBytes = min(w.parser.PayloadBytes, int(most))
+	}
+}
+
+// finish adds what was counted to the connection, its account and the server.
+func (w *worker) finish(c *Conn) {
+	c.lastActivity.Store(w.engine.clock.Load())
+	if w.inMessages == 0 {
+		return
+	}
+	c.inMessages.Add(w.inMessages)
+	c.inBytes.Add(w.inBytes)
+	w.totals.inMessages.Add(w.inMessages)
+	w.totals.inBytes.Add(w.inBytes)
+	if w.profile != nil {
+		t := &w.profile.Account().Traffic
+		t.InMsgs.Add(w.inMessages)
+		t.InBytes.Add(w.inBytes)
+	}
+	w.inMessages, w.inBytes = 0, 0
+}
+
+// violation ends c for what it sent.
+func (w *worker) violation(c *Conn, err error) error {
+	e, ok := errors.AsType[*wire.Error](err)
+	if !ok {
+		e = wire.ErrUnknownOperation
+	}
+	reason := ReasonParseError
+	switch e {
+	case wire.ErrPayload:
+		reason = ReasonMaxPayload
+	case wire.ErrControlLine:
+		reason = ReasonMaxControlLine
+	}
+	w.engine.logger.Error("protocol error", "cid", c.id, "error", e.Error())
+	return w.refuse(c, reason, e.Text)
+}
+
+// refuse ends c with an error text; what it was owed before is written first.
+func (w *worker) refuse(c *Conn, reason Reason, text string) error {
+	w.flush()
+	c.Close(reason, text)
+	return errors.New(reason.String())
+}
+
+// stageFor returns the stage of c in this batch.
+func (w *worker) stageFor(c *Conn) *stage {
+	if int(c.slot) >= len(w.stages) {
+		w.stages = append(w.stages, make([]*stage, int(c.slot)+64-len(w.stages))...)
+	}
+	s := w.stages[c.slot]
+	if s != nil && s.conn == c {
+		return s
+	}
+	if s != nil || len(w.dirty) >= stageTargets {
+		// The slot's former connection is gone, or the batch has grown too wide.
+		w.flush()
+	}
+	if n := len(w.free); n > 0 {
+		s = w.free[n-1]
+		w.free = w.free[:n-1]
+	} else {
+		s = &stage{}
+	}
+	s.conn = c
+	w.stages[c.slot] = s
+	w.dirty = append(w.dirty, s)
+	return s
+}
+
+// reply stages bytes of the server's own for c, behind what it was sent before.
+func (w *worker) reply(c *Conn, b []byte) {
+	s := w.stageFor(c)
+	if s.full(len(b)) {
+		w.flushStage(s)
+	}
+	s.own = append(s.own, b...)
+}
+
+// flush writes all stages of the batch. Afterwards nothing points into the read buffer.
+func (w *worker) flush() {
+	for i := 0; i < len(w.dirty); i++ {
+		s := w.dirty[i]
+		w.flushStage(s)
+		w.stages[s.conn.slot] = nil
+		s.conn = nil
+		w.dirty[i] = nil
+		if len(w.free) < stagesKept {
+			w.free = append(w.free, s)
+		}
+	}
+	w.dirty = w.dirty[:0]
+}
+
+// flushStage writes one stage or queues what the socket does not take, and empties it.
+func (w *worker) flushStage(s *stage) {
+	if s.bytes() == 0 {
+		return
+	}
+	c := s.conn
+	w.count(s)
+	v := c.out.claim(w.engine, s)
+	if v == verdictWrite {
+		w.buffers = s.buffers(w.buffers[:0])
+		n, err := c.transport.write(w, w.buffers)
+		if err != nil && !errors.Is(err, errWouldBlock) {
+			n = s.bytes() // the socket is dead: forget the rest
+		}
+		var more bool
+		v, more = c.out.release(w.engine, c.transport, s, n)
+		if more {
+			w.drain(c)
+		}
+		if err != nil && !errors.Is(err, errWouldBlock) {
+			c.end(ReasonWriteError, "", false)
+		}
+	}
+	switch v {
+	case verdictPark:
+		w.slow = c
+	case verdictSlow:
+		w.engine.slowConsumer(c, ReasonSlowPending, s.last)
+	}
+	s.reset()
+}
+
+// count adds a stage's deliveries to the counters.
+func (w *worker) count(s *stage) {
+	if s.messages == 0 {
+		return
+	}
+	n, bytes := int64(s.messages), int64(s.payload)
+	s.conn.outMessages.Add(n)
+	s.conn.outBytes.Add(bytes)
+	w.totals.outMessages.Add(n)
+	w.totals.outBytes.Add(bytes)
+	if a := s.conn.Account(); a != nil {
+		a.Traffic.OutMsgs.Add(n)
+		a.Traffic.OutBytes.Add(bytes)
+	}
+	s.messages, s.payload = 0, 0
+}
+
+// drain writes what waits for c until the socket is full or nothing is left.
+func (w *worker) drain(c *Conn) {
+	for {
+		w.buffers = c.out.take(w.buffers[:0], nil)
+		if len(w.buffers) == 0 {
+			return
+		}
+		offered := 0
+		for _, b := range w.buffers {
+			offered += len(b)
+		}
+		n, err := c.transport.write(w, w.buffers)
+		dead := err != nil && !errors.Is(err, errWouldBlock)
+		if dead {
+			n = offered
+		}
+		again, woken := c.out.took(w.engine, c.transport, n, offered)
+		c.wakeAll(woken)
+		if dead {
+			c.end(ReasonWriteError, "", false)
+			return
+		}
+		if !again {
+			return
+		}
+	}
+}
+
+// maybeSweep clears dead entries out of the match cache now and then.
+func (w *worker) maybeSweep() {
+	now, ended := w.engine.clock.Load(), w.engine.ended.Load()
+	if ended == w.sweptAfter || now-w.swept < sweepInterval {
+		return
+	}
+	w.swept, w.sweptAfter = now, ended
+	w.match.sweep()
+}
