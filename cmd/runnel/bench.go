@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"golang.org/x/term"
+
+	"runnel/bench"
+)
+
+// Exit codes of bench, beside 0 and 2 for wrong usage.
+const (
+	benchFailed      = 1   // a run failed, or its verification did
+	benchUsage       = 2   // the command line is wrong
+	benchAboveGate   = 3   // compare: a ratio is above --gate
+	benchInterrupted = 130 // Ctrl-C; what was measured is printed
+)
+
+const benchHelp = `Usage:
+  runnel bench list                      explain the scenarios
+  runnel bench SCENARIO... [flags]       run scenarios against a server
+  runnel bench all [flags]               run all that need no second party
+  runnel bench compare -a CMD -b CMD     measure two servers in alternation
+
+A SCENARIO is a scenario's name, one of its cases (pubsub-16), or a prefix with
+a star (fan*). The server is that of --url, $NATS_URL or nats://127.0.0.1:4222.
+
+Examples:
+  runnel bench pubsub --size 1k
+  runnel bench request --inflight 20 --msgs 100k --pid $(pgrep -x runnel)
+  runnel bench paced --rate 5000 --duration 30s --format json
+
+Flags:
+`
+
+// benchCommand runs "runnel bench" with the arguments behind that word, and
+// returns the exit code.
+func benchCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	if len(args) > 0 {
+		switch args[0] {
+		case "list":
+			return benchResult(bench.WriteList(stdout), stderr)
+		case "compare":
+			return benchCompare(ctx, args[1:], stdout, stderr)
+		}
+	}
+	return benchRun(ctx, args, stdout, stderr)
+}
+
+// benchRun runs scenarios against a running server.
+func benchRun(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var load benchLoad
+	var conn benchConnection
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprint(stderr, benchHelp)
+		flags.PrintDefaults()
+	}
+	load.register(flags)
+	conn.register(flags)
+	pid := flags.Int("pid", 0, "process `id` of the server, if it runs here: its CPU and memory are measured (Linux)")
+	names, err := parseMixed(flags, args)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		return benchUsage
+	}
+	if len(names) == 0 {
+		flags.Usage()
+		return benchUsage
+	}
+	cases, err := bench.Select(names, load.overrides)
+	if err != nil {
+		return benchBadUsage(err, stderr)
+	}
+	target, err := load.target(stderr)
+	if err != nil {
+		return benchBadUsage(err, stderr)
+	}
+	target.PID = *pid
+	target.URL = conn.url
+	if target.Options, err = conn.options(); err != nil {
+		return benchBadUsage(err, stderr)
+	}
+	var results []bench.Result
+	for _, c := range cases {
+		results = append(results, c.Run(ctx, target))
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if err := bench.WriteResults(stdout, load.format, results); err != nil {
+		return benchResult(err, stderr)
+	}
+	if ctx.Err() != nil {
+		return benchInterrupted
+	}
+	for i := range results {
+		if !results[i].OK() {
+			return benchFailed
+		}
+	}
+	return 0
+}
+
+// benchResult turns an error into an exit code.
+func benchResult(err error, stderr io.Writer) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(stderr, "runnel bench: %v\n", err)
+	return benchFailed
+}
+
+// benchBadUsage reports what is wrong with the command line.
+func benchBadUsage(err error, stderr io.Writer) int {
+	fmt.Fprintf(stderr, "runnel bench: %v\n", err)
+	return benchUsage
+}
+
+// parseMixed parses flags that may stand before, between and behind the other
+// arguments, which it returns.
+func parseMixed(flags *flag.FlagSet, args []string) ([]string, error) {
+	var words []string
+	for {
+		if err := flags.Parse(args); err != nil {
+			return nil, err
+		}
+		rest := flags.Args()
+		if len(rest) == 0 {
+			return words, nil
+		}
+		words, args = append(words, rest[0]), rest[1:]
+	}
+}
+
+// terminal returns w if it is a terminal, and nil otherwise.
+func terminal(w io.Writer) io.Writer {
+	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		return w
+	}
+	return nil
+}
