@@ -91,19 +91,63 @@ func TestStampSurvivesOtherChanges(t *testing.T) {
 	}
 }
 
-func TestStampEndsWhenTheTreeGrows(t *testing.T) {
+// almostMany returns a tree that moves to many counters with its next entry.
+func almostMany() *subjects.Tree[int] {
 	tree := subjects.NewTree[int]()
-	stamp := tree.Stamp([]byte("a.b"))
-	for i := range subjects.ManyEntries {
-		tree.Insert(newEntry(fmt.Sprintf("x%d.y", i), i))
+	for i := range subjects.ManyEntries - 1 {
+		tree.Insert(newEntry("fill", i))
 	}
-	if stamp.Valid() {
-		t.Fatal("a stamp on the few counters is valid after the tree has moved to many")
+	return tree
+}
+
+func TestStampEndsWhenTheTreeGrows(t *testing.T) {
+	tree := almostMany()
+	stamps := make([]subjects.Stamp, 1000)
+	for i := range stamps {
+		stamps[i] = tree.Stamp(fmt.Appendf(nil, "a.%d", i))
 	}
-	stamp = tree.Stamp([]byte("a.b"))
-	tree.Insert(newEntry("a.*", 0))
-	if stamp.Valid() {
-		t.Error("the stamp is valid after an insert")
+	tree.Insert(newEntry("fill", 0))
+	for i := range stamps {
+		if stamps[i].Valid() {
+			t.Fatal("a stamp on the few counters is valid after the tree has moved to many")
+		}
+	}
+}
+
+// TestStampDuringGrowth takes stamps while the counters are exchanged. None may
+// be blind to a later change.
+func TestStampDuringGrowth(t *testing.T) {
+	for range 300 {
+		tree := almostMany()
+		started, grown := make(chan struct{}), make(chan struct{})
+		var stamps [256]subjects.Stamp // the last ones
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				stamps[i%len(stamps)] = tree.Stamp([]byte("a.b"))
+				if i == len(stamps) {
+					close(started)
+				}
+				if i%64 != 0 || i < len(stamps) {
+					continue
+				}
+				select {
+				case <-grown:
+					return
+				default:
+				}
+			}
+		})
+		<-started
+		tree.Insert(newEntry("fill", 0))
+		close(grown)
+		wg.Wait()
+		tree.Insert(newEntry("a.*", 0))
+		for i := range stamps {
+			if stamps[i].Valid() {
+				t.Fatal("a stamp taken during the growth is valid after an insert")
+			}
+		}
 	}
 }
 
