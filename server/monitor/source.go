@@ -53,6 +53,7 @@ type Identity struct {
 	Name          string            // configured name, or the id
 	Host          string            // host that clients connect to
 	Version       string            // NATS level that the server is compatible with, such as "2.15.2"
+	Runnel        string            // our own version
 	Cluster       string            // cluster name, empty when alone
 	Domain        string            // JetStream domain, empty when none
 	Tags          []string          // server_tags

@@ -1,0 +1,90 @@
+package monitor
+
+import "time"
+
+// RoutezOptions are the parameters of the routes page.
+type RoutezOptions struct {
+	Subscriptions       bool // list subjects
+	SubscriptionsDetail bool // list subscriptions with their figures
+}
+
+func (o *RoutezOptions) parameters() []parameter {
+	return []parameter{
+		{"subs", "", subsAllowed, setSubs(&o.Subscriptions, &o.SubscriptionsDetail)},
+		flag("", "subscriptions", &o.Subscriptions),
+		flag("", "subscriptions_detail", &o.SubscriptionsDetail),
+	}
+}
+
+// Routez is the page of routes to other servers of the cluster. A server alone has none.
+type Routez struct {
+	ServerID   string     `json:"server_id"`
+	ServerName string     `json:"server_name"`
+	Now        time.Time  `json:"now"`
+	NumRoutes  int        `json:"num_routes"`
+	Routes     []struct{} `json:"routes"`
+}
+
+// Routez returns the routes page.
+func (p *Pages) Routez(RoutezOptions) (*Routez, error) {
+	id := p.source.Identity()
+	return &Routez{ServerID: id.ID, ServerName: id.Name, Now: now(), Routes: []struct{}{}}, nil
+}
+
+// GatewayzOptions are the parameters of the gateways page.
+type GatewayzOptions struct {
+	Name          string // only this gateway
+	Accounts      bool   // show the interest of accounts
+	AccountName   string // only this account, implies Accounts
+	Subscriptions bool   // list subjects
+}
+
+func (o *GatewayzOptions) parameters() []parameter {
+	return []parameter{
+		text("gw_name", "name", &o.Name),
+		flag("accs", "accounts", &o.Accounts),
+		text("acc_name", "account_name", &o.AccountName),
+		flag("subs", "subscriptions", &o.Subscriptions),
+	}
+}
+
+// Gatewayz is the page of connections to other clusters. A server alone has none.
+type Gatewayz struct {
+	head
+	Name             string              `json:"name,omitempty"`
+	Host             string              `json:"host,omitempty"`
+	Port             int                 `json:"port,omitempty"`
+	OutboundGateways map[string]struct{} `json:"outbound_gateways"`
+	InboundGateways  map[string]struct{} `json:"inbound_gateways"`
+}
+
+// Gatewayz returns the gateways page.
+func (p *Pages) Gatewayz(GatewayzOptions) (*Gatewayz, error) {
+	none := map[string]struct{}{}
+	return &Gatewayz{head: p.head(), OutboundGateways: none, InboundGateways: none}, nil
+}
+
+// LeafzOptions are the parameters of the leaf nodes page.
+type LeafzOptions struct {
+	Subscriptions bool   // list subjects
+	Account       string // only of this account
+}
+
+func (o *LeafzOptions) parameters() []parameter {
+	return []parameter{
+		flag("subs", "subscriptions", &o.Subscriptions),
+		text("acc", "account", &o.Account),
+	}
+}
+
+// Leafz is the page of leaf node connections. A server alone has none.
+type Leafz struct {
+	head
+	NumLeafs int        `json:"leafnodes"`
+	Leafs    []struct{} `json:"leafs"`
+}
+
+// Leafz returns the leaf nodes page.
+func (p *Pages) Leafz(LeafzOptions) (*Leafz, error) {
+	return &Leafz{head: p.head(), Leafs: []struct{}{}}, nil
+}
