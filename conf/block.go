@@ -1,12 +1,13 @@
 package conf
 
-import (
-	"fmt"
-	"strconv"
-)
+import "strconv"
 
 // The slots of values with keys below them: one block, a list of blocks, or
 // blocks by name. See [branch].
+
+// shortForm reads a form of a block that is not a map. It returns the block,
+// nil for none, made from the defaults t, and whether v is of that form.
+type shortForm[T any] func(d *decoder, path string, v *value, t *T) (*T, bool)
 
 // blockSlot takes one block.
 type blockSlot[T any] struct {
@@ -17,18 +18,21 @@ type blockSlot[T any] struct {
 	keys    []key[T]
 	// fresh makes the block with its defaults.
 	fresh func() *T
-	// optional says that the block's presence is itself a value.
-	optional bool
-	// short reads another form than a block, described by shortKind, and
-	// reports whether v is of that form. It may be nil.
-	short     func(d *decoder, path string, v *value, t *T) bool
+	// present tells whether the block is there, nil where it always is. That
+	// is itself a value.
+	present func(*T) bool
+	// short reads another form than a block, described by shortKind. It may
+	// be nil.
+	short     shortForm[T]
 	shortKind string
 }
 
 // block is a block that may be absent.
 func block[T any](place **T, keys []key[T], fresh func() *T) blockSlot[T] {
-	return blockSlot[T]{current: *place, set: func(t *T) { *place = t }, keys: keys, fresh: fresh, optional: true}
+	return blockSlot[T]{current: *place, set: func(t *T) { *place = t }, keys: keys, fresh: fresh, present: isThere[T]}
 }
+
+func isThere[T any](t *T) bool { return t != nil }
 
 // part is a block that is always there, with its defaults when not written.
 func part[T any](place *T, keys []key[T], fresh func() *T) blockSlot[T] {
@@ -36,7 +40,7 @@ func part[T any](place *T, keys []key[T], fresh func() *T) blockSlot[T] {
 }
 
 // or adds a form other than a block.
-func (s blockSlot[T]) or(kind string, read func(d *decoder, path string, v *value, t *T) bool) blockSlot[T] {
+func (s blockSlot[T]) or(kind string, read shortForm[T]) blockSlot[T] {
 	s.short, s.shortKind = read, kind
 	return s
 }
@@ -49,7 +53,7 @@ func (s blockSlot[T]) kind() string {
 }
 
 func (s blockSlot[T]) show() string {
-	if s.optional && s.current != nil {
+	if s.present != nil && s.present(s.current) {
 		return "{...}"
 	}
 	return ""
@@ -57,19 +61,20 @@ func (s blockSlot[T]) show() string {
 
 func (s blockSlot[T]) read(d *decoder, path string, v *value) {
 	t := s.fresh()
-	switch {
-	case v.kind != kindMap && s.short != nil && s.short(d, path, v, t):
-	case v.kind != kindMap:
-		expected := "a block { ... }"
-		if s.shortKind != "" {
-			expected = s.shortKind + " or " + expected
-		}
-		d.wrong(path, v, expected)
-		return
-	default:
+	if v.kind == kindMap {
 		readKeys(d, path, v, s.keys, t)
+		s.set(t)
+		return
 	}
-	s.set(t)
+	expected := "a block { ... }"
+	if s.short != nil {
+		if made, ok := s.short(d, path, v, t); ok {
+			s.set(made)
+			return
+		}
+		expected = s.shortKind + " or " + expected
+	}
+	d.wrong(path, v, expected)
 }
 
 func (s blockSlot[T]) walk(path string, r Reload, visit func(leaf)) {
@@ -89,18 +94,10 @@ type blocksSlot[T any] struct {
 	fresh func() *T
 	// id names an element in paths. Elements without one go by their index.
 	id func(*T) string
-	// short is as in [blockSlot], for an element.
-	short func(d *decoder, path string, v *value, t *T) bool
 }
 
 func blocks[T any](place *[]T, keys []key[T], fresh func() *T, id func(*T) string) blocksSlot[T] {
-	return blocksSlot[T]{place: place, keys: keys, fresh: fresh, id: id}
-}
-
-// or adds a form of an element other than a block.
-func (s blocksSlot[T]) or(read func(d *decoder, path string, v *value, t *T) bool) blocksSlot[T] {
-	s.short = read
-	return s
+	return blocksSlot[T]{place, keys, fresh, id}
 }
 
 func (s blocksSlot[T]) kind() string { return "list of blocks" }
@@ -119,9 +116,7 @@ func (s blocksSlot[T]) read(d *decoder, path string, v *value) {
 		t := s.fresh()
 		at := indexed(path, i)
 		d.positions[at] = item.pos
-		if item.kind == kindMap || s.short == nil || !s.short(d, at, item, t) {
-			readKeys(d, at, item, s.keys, t)
-		}
+		readKeys(d, at, item, s.keys, t)
 		elements = append(elements, *t)
 	}
 	*s.place = elements
@@ -208,12 +203,3 @@ type special struct {
 func (s special) kind() string                           { return s.words }
 func (s special) show() string                           { return s.shower() }
 func (s special) read(d *decoder, path string, v *value) { s.reader(d, path, v) }
-
-// showPlain shows plain data that holds no secrets, nothing for zero values.
-func showPlain[T comparable](t T) string {
-	var zero T
-	if t == zero {
-		return ""
-	}
-	return fmt.Sprintf("%+v", t)
-}

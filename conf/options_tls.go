@@ -60,6 +60,9 @@ type HandshakeFirst struct {
 	Fallback time.Duration
 }
 
+// handshakeFallback is the [HandshakeFirst.Fallback] of `auto`.
+const handshakeFallback = 50 * time.Millisecond
+
 // CertStore selects a certificate in the Windows certificate store.
 type CertStore struct {
 	Store            string

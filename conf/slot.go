@@ -335,6 +335,12 @@ func secret(s slot) slot { return secretSlot{s} }
 // redacted stands for secrets, see [Change].
 const redacted = "[REDACTED]"
 
+// shadowSlot is another way to write what other keys hold, so comparing and
+// listing values leaves it out.
+type shadowSlot struct{ slot }
+
+func shadow(s slot) slot { return shadowSlot{s} }
+
 // described is a slot whose default is better put in words than shown.
 type described struct {
 	slot

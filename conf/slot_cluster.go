@@ -1,0 +1,175 @@
+package conf
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The slots of clusters and JetStream that have forms of their own.
+
+// writeTimeout takes a policy of [WriteTimeout].
+func writeTimeout(place *WriteTimeout) slot {
+	return choice(place, WriteTimeoutDefault, WriteTimeoutClose, WriteTimeoutRetry)
+}
+
+// cipher takes a cipher of encryption at rest.
+func cipher(place *string) slot {
+	words := choice(place, "chacha", "chachapoly", "aes")
+	return special{
+		"chacha or aes",
+		func(d *decoder, path string, v *value) {
+			words.read(d, path, v)
+			if *place == "chachapoly" {
+				*place = "chacha"
+			}
+		},
+		words.show,
+	}
+}
+
+// urlsSlot takes a list of URLs, which may hold passwords.
+type urlsSlot struct{ listSlot }
+
+func urls(place *[]string) slot { return urlsSlot{listSlot{place}} }
+
+func (s urlsSlot) kind() string { return "list of URLs" }
+
+func (s urlsSlot) read(d *decoder, path string, v *value) {
+	s.listSlot.read(d, path, v)
+	for i, item := range slices.Clone(*s.place) {
+		if u, err := url.Parse(item); err != nil || u.Host == "" {
+			pos := v.pos
+			if v.kind == kindArray && i < len(v.items) {
+				pos = v.items[i].pos
+			}
+			d.fail(pos, "%s: expected a URL like nats://host:port, got %q", path, shorten(redactURL(item)))
+		}
+	}
+}
+
+// redacted is the list without passwords.
+func (s urlsSlot) redacted() string {
+	shown := make([]string, len(*s.place))
+	for i, item := range *s.place {
+		shown[i] = redactURL(item)
+	}
+	return showList(shown)
+}
+
+// redactURL replaces what stands before the host of a URL, even a broken one.
+func redactURL(s string) string {
+	scheme, rest, found := strings.Cut(s, "://")
+	if !found {
+		scheme, rest = "", s
+	} else {
+		scheme += "://"
+	}
+	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
+		rest = redacted + rest[i:]
+	}
+	return scheme + rest
+}
+
+// compressionModes are those of [Compression.Mode].
+var compressionModes = []string{"off", "accept", "s2_fast", "s2_better", "s2_best", "s2_auto"}
+
+// compressionMode takes a mode, or a boolean.
+func compressionMode(place *string) slot {
+	modes := choice(place, compressionModes...)
+	return special{
+		modes.kind(),
+		func(d *decoder, path string, v *value) {
+			switch {
+			case v.kind != kindBoolean:
+				modes.read(d, path, v)
+			case v.boolean:
+				*place = "s2_auto"
+			default:
+				*place = "off"
+			}
+		},
+		modes.show,
+	}
+}
+
+// compression takes a mode or a block.
+func compression(place *Compression, mode string) slot {
+	return part(place, compressionKeys, newCompression(mode)).or("a mode",
+		func(d *decoder, path string, v *value, c *Compression) (*Compression, bool) {
+			if v.isScalar() {
+				compressionMode(&c.Mode).read(d, path, v)
+			}
+			return c, v.isScalar()
+		})
+}
+
+// durations takes a list of durations.
+func durations(place *[]time.Duration) slot {
+	return special{
+		"list of durations",
+		func(d *decoder, path string, v *value) {
+			times := []time.Duration{}
+			each(v, func(item *value) {
+				var t time.Duration
+				duration(&t).read(d, path, item)
+				times = append(times, t)
+			})
+			*place = times
+		},
+		func() string {
+			shown := make([]string, len(*place))
+			for i, t := range *place {
+				shown[i] = shortDuration(t)
+			}
+			return showList(shown)
+		},
+	}
+}
+
+// migrateKeys are those of `jetstream_cluster_migrate` in its long form.
+var migrateKeys = []key[RemoteLeaf]{
+	{"leader_migrate_delay", reloadInherit, "Wait before the leaders are moved.",
+		func(r *RemoteLeaf) slot { return duration(&r.LeaderMigrateDelay) }},
+}
+
+// migrate takes a boolean, or a block that also says how long to wait.
+func migrate(r *RemoteLeaf) slot {
+	return blockSlot[RemoteLeaf]{
+		current: r,
+		set:     func(t *RemoteLeaf) { r.ClusterMigrate, r.LeaderMigrateDelay = t.ClusterMigrate, t.LeaderMigrateDelay },
+		keys:    migrateKeys,
+		fresh:   func() *RemoteLeaf { return &RemoteLeaf{ClusterMigrate: true} },
+		present: func(t *RemoteLeaf) bool { return t.ClusterMigrate },
+	}.or("boolean", func(_ *decoder, _ string, v *value, t *RemoteLeaf) (*RemoteLeaf, bool) {
+		t.ClusterMigrate = v.boolean
+		return t, v.kind == kindBoolean
+	})
+}
+
+// readShortJetStream reads `jetstream: true`.
+func readShortJetStream(_ *decoder, _ string, v *value, j *JetStream) (*JetStream, bool) {
+	on, ok := isSwitch(v)
+	j.Enabled = on
+	return j, ok
+}
+
+// syncInterval takes a duration or the word always.
+func syncInterval(j *JetStream) slot {
+	interval := duration(&j.SyncInterval)
+	return special{
+		"duration or always",
+		func(d *decoder, path string, v *value) {
+			if j.SyncAlways = v.isScalar() && strings.EqualFold(v.text, "always"); !j.SyncAlways {
+				interval.read(d, path, v)
+			}
+		},
+		func() string {
+			if j.SyncAlways {
+				return "always"
+			}
+			return interval.show()
+		},
+	}
+}

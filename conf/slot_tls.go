@@ -1,0 +1,166 @@
+package conf
+
+import (
+	"crypto/tls"
+	"slices"
+	"strings"
+)
+
+// The slots of TLS that have forms of their own.
+
+// cipherSuites takes a list of cipher suites by Go's names.
+func cipherSuites(place *[]uint16) slot {
+	return special{
+		"list of cipher suites",
+		func(d *decoder, path string, v *value) {
+			suites := []uint16{}
+			each(v, func(item *value) {
+				i := slices.IndexFunc(allCipherSuites(), func(c *tls.CipherSuite) bool { return c.Name == item.text })
+				if i < 0 || !item.isScalar() {
+					d.wrong(path, item, "a cipher suite like TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256")
+					return
+				}
+				suites = append(suites, allCipherSuites()[i].ID)
+			})
+			*place = suites
+		},
+		func() string {
+			names := make([]string, len(*place))
+			for i, id := range *place {
+				names[i] = tls.CipherSuiteName(id)
+			}
+			return showList(names)
+		},
+	}
+}
+
+// allCipherSuites returns all that Go knows, the safe ones first.
+func allCipherSuites() []*tls.CipherSuite {
+	return append(tls.CipherSuites(), tls.InsecureCipherSuites()...)
+}
+
+// isInsecure reports whether Go lists the cipher suite as insecure.
+func isInsecure(suite uint16) bool {
+	return slices.ContainsFunc(tls.InsecureCipherSuites(), func(c *tls.CipherSuite) bool { return c.ID == suite })
+}
+
+// curveNames are the names of curves in configs; Go's own are accepted too.
+var curveNames = []struct {
+	name string
+	id   tls.CurveID
+}{
+	{"X25519MLKEM768", tls.X25519MLKEM768},
+	{"X25519", tls.X25519},
+	{"CurveP256", tls.CurveP256},
+	{"CurveP384", tls.CurveP384},
+	{"CurveP521", tls.CurveP521},
+}
+
+// curves takes a list of curves.
+func curves(place *[]tls.CurveID) slot {
+	return special{
+		"list of curves",
+		func(d *decoder, path string, v *value) {
+			ids := []tls.CurveID{}
+			each(v, func(item *value) {
+				for _, c := range curveNames {
+					if item.isScalar() && strings.EqualFold(c.name, item.text) {
+						ids = append(ids, c.id)
+						return
+					}
+				}
+				d.wrong(path, item, "one of X25519MLKEM768, X25519, CurveP256, CurveP384, CurveP521")
+			})
+			*place = ids
+		},
+		func() string {
+			names := make([]string, len(*place))
+			for i, id := range *place {
+				names[i] = id.String()
+			}
+			return showList(names)
+		},
+	}
+}
+
+// tlsVersion takes "1.2" or "1.3", which unquoted looks like a number.
+func tlsVersion(place *uint16) slot {
+	versions := map[string]uint16{"1.2": tls.VersionTLS12, "1.3": tls.VersionTLS13}
+	return special{
+		"1.2 or 1.3",
+		func(d *decoder, path string, v *value) {
+			version, ok := versions[v.text]
+			if !ok || !v.isScalar() {
+				d.wrong(path, v, "1.2 or 1.3")
+				return
+			}
+			*place = version
+		},
+		func() string { return strings.TrimPrefix(tls.VersionName(*place), "TLS ") },
+	}
+}
+
+// handshakeFirst takes a boolean, auto, or a duration.
+func handshakeFirst(place *HandshakeFirst) slot {
+	return special{
+		"boolean, auto or duration",
+		func(d *decoder, path string, v *value) {
+			fallback, unitless, ok := v.asDuration()
+			switch {
+			case v.kind == kindBoolean:
+				*place = HandshakeFirst{Enabled: v.boolean}
+			case v.kind == kindString && strings.EqualFold(v.text, "auto"):
+				*place = HandshakeFirst{Enabled: true, Fallback: handshakeFallback}
+			case ok && !unitless && fallback > 0:
+				*place = HandshakeFirst{Enabled: true, Fallback: fallback}
+			default:
+				d.wrong(path, v, `true, false, auto or a duration like "300ms"`)
+			}
+		},
+		func() string {
+			switch {
+			case !place.Enabled:
+				return "false"
+			case place.Fallback == 0:
+				return "true"
+			}
+			return shortDuration(place.Fallback)
+		},
+	}
+}
+
+// readShortOCSPPeer reads `ocsp_peer: true`.
+func readShortOCSPPeer(_ *decoder, _ string, v *value, o *OCSPPeer) (*OCSPPeer, bool) {
+	o.Verify = v.boolean
+	return o, v.kind == kindBoolean
+}
+
+// readShortOCSP reads `ocsp: true` and `ocsp: always`.
+func readShortOCSP(d *decoder, path string, v *value, o *OCSP) (*OCSP, bool) {
+	switch v.kind {
+	case kindBoolean:
+		if !v.boolean {
+			o.Mode = "never"
+		}
+	case kindString:
+		ocspKeys[0].slot(o).read(d, path, v)
+	default:
+		return nil, false
+	}
+	return o, true
+}
+
+// readShortOCSPCache reads `ocsp_cache: true` and `ocsp_cache: local`.
+func readShortOCSPCache(d *decoder, path string, v *value, o *OCSPCache) (*OCSPCache, bool) {
+	switch v.kind {
+	case kindBoolean:
+		if !v.boolean {
+			o.Type = "none"
+		}
+	case kindString:
+		ocspCacheKeys[0].slot(o).read(d, path, v)
+	default:
+		return nil, false
+	}
+	return o, true
+}
