@@ -113,9 +113,13 @@ func (a *Account) unused() bool {
 
 // reserve adds one to counter unless that would pass limit, if there is one.
 func reserve(counter *atomic.Int64, limit int64) bool {
-	if n := counter.Add(1); limit > 0 && n > limit {
-		counter.Add(-1)
-		return false
+	for {
+		n := counter.Load()
+		if limit > 0 && n >= limit {
+			return false
+		}
+		if counter.CompareAndSwap(n, n+1) {
+			return true
+		}
 	}
-	return true
 }
