@@ -46,9 +46,9 @@ type Conn struct {
 
 	writing writeSide // has its own mutex
 
-	mu       sync.Mutex // guards the two below; nothing is called under it
-	ponging  bool       // a goroutine that sends pongs is alive
-	closed   bool
+	mu      sync.Mutex // guards the two below; nothing is called under it
+	ponging bool       // a goroutine that sends pongs is alive
+	closed  bool
 	pongers sync.WaitGroup
 }
 
