@@ -688,6 +688,9 @@ func fileNames(p *pkg) []finding {
 	}
 	for folder := range strings.SplitSeq(p.dir, "/") {
 		add(p.dir, folder)
+		if forbiddenFolders.MatchString(folder) {
+			found = append(found, finding{pos: p.dir, at: p.dir, text: "no folder named " + folder + ": the import table says who may import what"})
+		}
 	}
 	return found
 }

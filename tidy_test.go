@@ -151,8 +151,12 @@ var bans = []ban{
 	},
 }
 
-// forbiddenNames are names of files and folders that say nothing about what is inside.
-var forbiddenNames = regexp.MustCompile(`^(utils?|helpers?|common|types|misc|internal|pkg)$`)
+// forbiddenNames are names of files and folders that say nothing about what is inside;
+// forbiddenFolders are layers that the import table makes needless.
+var (
+	forbiddenNames   = regexp.MustCompile(`^(utils?|helpers?|common|types|misc)$`)
+	forbiddenFolders = regexp.MustCompile(`^(internal|pkg)$`)
+)
 
 // machinePaths are places on somebody's machine. Written so that this file does not contain one.
 var machinePaths = regexp.MustCompile(`(^|[^\w.~-])/(` + `work/(main|shared)|tmp/bin|home/\w|root/\w|Users/\w` + `)`)
@@ -382,7 +386,8 @@ func TestRulesFindFaults(t *testing.T) {
 		{"sleep in a bubble", sleeps, "subjects/a_test.go", "import \"time\"\nfunc f() { synctest.Test(t, func(t *testing.T) { time.Sleep(1) }) }", ""},
 		{"name", fileNames, "subjects/util.go", "", "util says nothing"},
 		{"name of a test", fileNames, "subjects/helpers_test.go", "", "helpers says nothing"},
-		{"name of a folder", fileNames, "server/internal/a.go", "", "internal says nothing"},
+		{"name of a folder", fileNames, "server/internal/a.go", "", "no folder named internal"},
+		{"name of a file that is fine", fileNames, "server/internal.go", "", ""},
 		{"long file", fileLength, "subjects/a.go", strings.Repeat("\n", fileLines-1), "801 lines, the limit is 800"},
 	}
 	for _, tt := range tests {
