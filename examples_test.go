@@ -1,0 +1,49 @@
+package runnel_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"runnel/conf"
+)
+
+// TestExamples reads every config file of docs/examples and checks what the file says it shows.
+func TestExamples(t *testing.T) {
+	shows := map[string]func(*conf.Options) (got, want any){
+		"simple.conf": func(o *conf.Options) (got, want any) {
+			return o.Liveness.PingInterval, 30 * time.Second
+		},
+		"tls.conf": func(o *conf.Options) (got, want any) {
+			return o.TLS != nil && o.TLS.VerifyAndMap, true
+		},
+		"users.conf": func(o *conf.Options) (got, want any) {
+			return o.SystemAccount + " " + o.NoAuthUser, "SYS visitor"
+		},
+		"websocket.conf": func(o *conf.Options) (got, want any) {
+			return o.WebSocket != nil && o.WebSocket.Compression && o.WebSocket.NoTLS, true
+		},
+	}
+	files, err := filepath.Glob("docs/examples/*.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != len(shows) {
+		t.Errorf("got %d files, want the %d that are checked here", len(files), len(shows))
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			o, err := conf.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			show, ok := shows[filepath.Base(file)]
+			if !ok {
+				t.Fatal("not checked here: say what the file shows")
+			}
+			if got, want := show(o); got != want {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		})
+	}
+}
