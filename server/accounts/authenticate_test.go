@@ -149,7 +149,8 @@ func TestAuthenticate(t *testing.T) {
 		}},
 		{
 			"users of the system account only",
-			config{Accounts: []accounts.AccountConfig{{Name: accounts.SystemName, Users: two}}}, true, true,
+			config{Accounts: []accounts.AccountConfig{{Name: accounts.SystemName, Users: two}}},
+			true, true,
 			[]attempt{
 				{name: "none"},
 				{name: "system", c: user("a", "pa"), display: "a", account: accounts.SystemName},
@@ -160,15 +161,17 @@ func TestAuthenticate(t *testing.T) {
 			{name: "none"},
 			{name: "system", c: user("a", "pa"), display: "a", account: "A"},
 		}},
+		{"users of one other account only", config{Accounts: inA}, true, false, []attempt{{name: "none", err: none}}},
 		{
 			"users of the system account and another account",
-			config{Accounts: append(inA[:1:1], accounts.AccountConfig{Name: "B"}), SystemAccount: "A"}, true, false,
+			config{Accounts: append(inA[:1:1], accounts.AccountConfig{Name: "B"}), SystemAccount: "A"},
+			true, false,
 			[]attempt{{name: "none", err: none}},
 		},
 		{"connection types", config{Users: []userConfig{
 			{Username: "ws", ConnectionTypes: []accounts.ConnectionType{accounts.WebSocket, accounts.InProcess}},
 			{Username: "any"},
-			{Username: "std", ConnectionTypes: []accounts.ConnectionType{accounts.Standard}},
+			{Username: "std", ConnectionTypes: []accounts.ConnectionType{"standard"}},
 		}}, true, false, []attempt{
 			{name: "default is standard", c: user("std", ""), display: "std"},
 			{name: "refused", c: user("ws", ""), err: accounts.ErrConnectionType},

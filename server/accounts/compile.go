@@ -153,13 +153,14 @@ func (c *compiler) addUser(a *Account, cfg *UserConfig, defaults *Permissions, w
 	if err := permissions.validate(); err != nil {
 		c.fail(fmt.Errorf("%s: %w", where, err))
 	}
-	u := &user{name: cfg.Username, nkey: cfg.NKey, types: slices.Clone(cfg.ConnectionTypes)}
-	for _, t := range u.types {
-		if _, err := ParseConnectionType(string(t)); err != nil {
+	u := &user{name: cfg.Username, nkey: cfg.NKey, profile: c.profile(a, permissions)}
+	for _, text := range cfg.ConnectionTypes {
+		t, err := ParseConnectionType(string(text))
+		if err != nil {
 			c.fail(fmt.Errorf("%s: %w", where, err))
 		}
+		u.types = append(u.types, t)
 	}
-	u.profile = c.profile(a, permissions)
 	switch {
 	case cfg.NKey != "" && (cfg.Username != "" || cfg.Password != ""):
 		c.fail(fmt.Errorf("%s: a user with an nkey has neither name nor password", where))

@@ -24,7 +24,7 @@ type Policy struct {
 	// log in.
 	anonymous *user
 	// dummy is compared with the password of users that do not exist. It is the most
-	// expensive secret of all, so that a failure always takes the same time.
+	// expensive secret of all, so that a failure never takes less time.
 	dummy secret
 	// empty is the secret of users without a password.
 	empty secret
