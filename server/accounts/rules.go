@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"slices"
 	"strings"
 
 	"runnel/subjects"
@@ -109,12 +110,7 @@ func (c *cover) add(r rule, queue string) {
 // visit calls f for each rule under a beginning of subject, until f returns true.
 func (x *ruleIndex) visit(subject string, f func(rule) (stop bool)) {
 	heads := func(head string) bool {
-		for _, r := range x.byHead[head] {
-			if f(r) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(x.byHead[head], f)
 	}
 	if heads("") {
 		return

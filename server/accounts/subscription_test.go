@@ -1,6 +1,7 @@
 package accounts_test
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -53,7 +54,7 @@ func TestSubscriptionLimit(t *testing.T) {
 		{"passed", 5, 3, true, 0},
 		{"zero", 0, 0, true, 0},
 		{"negative", 0, -1, true, 0},
-		{"far away", 5, 1 << 40, false, 10},
+		{"far away", 5, math.MaxInt, false, 10},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
