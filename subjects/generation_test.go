@@ -213,3 +213,17 @@ func TestHash(t *testing.T) {
 		t.Errorf("Hash = %d and then %d for the same bytes", a, again)
 	}
 }
+
+func TestInvalidateEndsEveryStamp(t *testing.T) {
+	tree := subjects.NewTree[int]()
+	stamps := []subjects.Stamp{tree.Stamp([]byte("a")), tree.Stamp([]byte("a.b.c"))}
+	tree.Invalidate()
+	for i := range stamps {
+		if stamps[i].Valid() {
+			t.Errorf("stamp %d is valid after Invalidate", i)
+		}
+	}
+	if s := tree.Stamp([]byte("a")); !s.Valid() {
+		t.Error("a new stamp is not valid")
+	}
+}

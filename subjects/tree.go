@@ -158,6 +158,13 @@ func (t *Tree[V]) Stamp(subject []byte) Stamp {
 	}
 }
 
+// Invalidate makes every stamp of the tree invalid, for a change that the tree does not know of.
+func (t *Tree[V]) Invalidate() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.generations.Load().global.Add(1)
+}
+
 // Len returns the number of entries.
 func (t *Tree[V]) Len() int {
 	t.mu.RLock()

@@ -182,6 +182,9 @@ func (w *worker) bind(c *Conn, id *accounts.Identity, err error) error {
 		}
 		return w.refuse(c, ReasonAuthFailure, "Authorization Violation")
 	}
+	if err := w.engine.handler.Admit(c, id); err != nil {
+		return w.bind(c, nil, err)
+	}
 	c.Bind(id)
 	w.adopt(c)
 	return nil

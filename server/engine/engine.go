@@ -35,8 +35,11 @@ type Handler interface {
 	Authenticate(c *Conn, o *wire.Connect) (*accounts.Identity, error)
 	// MayBlock tells whether Authenticate would take long for this request.
 	MayBlock(c *Conn, o *wire.Connect) bool
+	// Admit is called on the worker that reads c before c becomes a connection of id; an error refuses it
+	// as one of Authenticate does. It must not block.
+	Admit(c *Conn, id *accounts.Identity) error
 	// AuthRequired tells whether a client that says nothing is cut off after AuthTimeout.
-	AuthRequired() bool
+	AuthRequired(c *Conn) bool
 	// Info is what c is to be told about the server; the caller may change the copy.
 	Info(c *Conn) wire.Info
 	// Connected is called when c's first CONNECT was accepted. It must not block.

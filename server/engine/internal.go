@@ -53,13 +53,13 @@ func (i *Internal) Unsubscribe() {
 	i.account.Interest().Remove(&i.sub.Entry)
 }
 
-// Publish sends a message of the server itself to the subscribers in p's account, and returns how many got
-// it. It takes no lock but those of the targets, so it may be called from anywhere but a handler of Subscribe.
-func (e *Engine) Publish(p *accounts.Profile, subject, reply string, header, payload []byte) int {
+// Publish sends a message of the server itself to the subscribers in account a, and returns how many got it.
+// It takes no lock but those of the targets, so it may be called from anywhere but a handler of Subscribe.
+func (e *Engine) Publish(a *accounts.Account, subject, reply string, header, payload []byte) int {
 	w := e.borrow()
 	defer e.giveBack(w)
 	f := messageFrame([]byte(subject), []byte(reply), header, payload)
-	n := w.route(nil, w.match.lookup(p, f.Subject), &f)
+	n := w.route(nil, w.match.lookup(a.Profile(), f.Subject), &f)
 	w.flush()
 	return n
 }

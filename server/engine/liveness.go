@@ -79,7 +79,7 @@ func (e *Engine) check(c *Conn, now time.Time) {
 	case waiting > 0 && stuck > s.WriteDeadline:
 		e.slowConsumer(c, ReasonSlowDeadline, nil)
 	case !c.has(flagIdentified):
-		if e.handler.AuthRequired() && now.Sub(c.meta.Start) > s.AuthTimeout {
+		if e.handler.AuthRequired(c) && now.Sub(c.meta.Start) > s.AuthTimeout {
 			c.Close(ReasonAuthTimeout, "Authentication Timeout")
 		}
 	default:

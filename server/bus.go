@@ -1,0 +1,162 @@
+package server
+
+import (
+	"fmt"
+
+	"runnel/server/accounts"
+	"runnel/server/engine"
+	"runnel/server/system"
+	"runnel/server/wire"
+)
+
+// bus lets the system services talk to clients.
+type bus struct{ s *Server }
+
+// Publish implements system.Bus.
+func (b bus) Publish(account, subject, reply string, header, payload []byte) {
+	if a := b.s.state.Load().policy.Account(account); a != nil {
+		b.s.engine.Publish(a, subject, reply, header, payload)
+	}
+}
+
+// everywhere is a subscription of the system services in every account.
+type everywhere struct {
+	pattern string
+	handler func(system.Request)
+	in      map[*accounts.Account]*engine.Internal
+}
+
+// subscribed are those subscriptions. A reload extends them to new accounts.
+type subscribed []*everywhere
+
+// Subscribe implements system.Bus.
+func (b bus) Subscribe(account, pattern string, handler func(system.Request)) (cancel func(), err error) {
+	s := b.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.state.Load().policy
+	if account != system.EveryAccount {
+		a := p.Account(account)
+		if a == nil {
+			return nil, fmt.Errorf("subscribe to %q: no account %q", pattern, account)
+		}
+		i := s.subscribeIn(a, pattern, handler)
+		return i.Unsubscribe, nil
+	}
+	e := &everywhere{pattern: pattern, handler: handler, in: make(map[*accounts.Account]*engine.Internal)}
+	for a := range p.Accounts() {
+		e.in[a] = s.subscribeIn(a, pattern, handler)
+	}
+	s.subscribed = append(s.subscribed, e)
+	return func() { s.cancel(e) }, nil
+}
+
+func (s *Server) cancel(e *everywhere) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, i := range e.in {
+		i.Unsubscribe()
+	}
+	e.in = nil
+}
+
+// extend subscribes the system services in accounts that have come and ends it in those that have gone. s.mu
+// is held.
+func (s *Server) extend(p *accounts.Policy) {
+	for _, e := range s.subscribed {
+		if e.in == nil {
+			continue // cancelled
+		}
+		for a, i := range e.in {
+			if p.Account(a.Name()) != a {
+				i.Unsubscribe()
+				delete(e.in, a)
+			}
+		}
+		for a := range p.Accounts() {
+			if e.in[a] == nil {
+				e.in[a] = s.subscribeIn(a, e.pattern, e.handler)
+			}
+		}
+	}
+}
+
+func (s *Server) subscribeIn(a *accounts.Account, pattern string, handler func(system.Request)) *engine.Internal {
+	return s.engine.Subscribe(a, pattern, "", func(m *engine.Message) {
+		r := system.Request{Subject: m.Subject, Reply: m.Reply, Header: m.Header, Payload: m.Payload}
+		if m.From != nil {
+			r.Requester = requester(m.From)
+		}
+		handler(r)
+	})
+}
+
+func requester(c *engine.Conn) system.Requester {
+	id := c.Identity()
+	if id == nil {
+		return system.Requester{CID: c.ID()}
+	}
+	return system.Requester{
+		CID:         c.ID(),
+		Account:     id.Account.Name(),
+		User:        id.DisplayName(),
+		Permissions: shownPermissions(id.Profile.Definition()),
+	}
+}
+
+func shownPermissions(p *accounts.Permissions) *system.Permissions {
+	if p == nil {
+		return nil
+	}
+	out := &system.Permissions{Publish: shownRules(p.Publish), Subscribe: shownRules(p.Subscribe)}
+	if r := p.Responses; r != nil {
+		out.Responses = &system.ResponsePermissions{MaxMsgs: r.Max, Expires: r.Expires}
+	}
+	return out
+}
+
+func shownRules(r accounts.Rules) *system.SubjectPermissions {
+	if len(r.Allow)+len(r.Deny) == 0 {
+		return nil
+	}
+	return &system.SubjectPermissions{Allow: r.Allow, Deny: r.Deny}
+}
+
+// actions are the changes that the system services can ask for.
+type actions struct{ s *Server }
+
+// Reload implements system.Actions.
+func (a actions) Reload() error {
+	if f := a.s.reload.Load(); f != nil {
+		return (*f)()
+	}
+	return a.s.reloadFile()
+}
+
+// Kick implements system.Actions.
+func (a actions) Kick(cid uint64) bool {
+	c := a.s.conn(cid)
+	if c != nil {
+		c.Close(engine.ReasonKicked, "")
+	}
+	return c != nil
+}
+
+// SendLameDuck implements system.Actions.
+func (a actions) SendLameDuck(cid uint64) bool {
+	c := a.s.conn(cid)
+	if c == nil {
+		return false
+	}
+	info := a.s.Info(c)
+	info.LameDuckMode = true
+	a.s.sendInfo(c, info)
+	return true
+}
+
+// sendInfo tells c something new about the server, if it takes that.
+func (s *Server) sendInfo(c *engine.Conn, info wire.Info) {
+	if c.TakesInfo() {
+		c.Send(info.Append(nil))
+	}
+}

@@ -1,0 +1,235 @@
+package engine_test
+
+import (
+	"bufio"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"runnel/server/accounts"
+	"runnel/server/engine"
+	"runnel/server/wire"
+)
+
+// patience is how long a test waits for what must come; it is only ever used up by a failure.
+const patience = 5 * time.Second
+
+// transports are the modes that every behaviour is tested in.
+var transports = []struct {
+	name    string
+	pollers int
+}{
+	{"goroutines", 0},
+	{"pollers", 2},
+}
+
+// harness is an engine behind a listener.
+type harness struct {
+	t        testing.TB
+	engine   *engine.Engine
+	policy   *accounts.Policy
+	listener net.Listener
+	mayBlock atomic.Bool
+
+	mu     sync.Mutex
+	closed []engine.Reason
+	ended  chan struct{} // has one element for each connection that ended
+}
+
+// start runs an engine with default settings, changed by change, for users of cfg.
+func start(t testing.TB, pollers int, cfg accounts.Config, change func(*engine.Settings)) *harness {
+	t.Helper()
+	s := engine.Settings{
+		MaxPayloadBytes:     1 << 20,
+		MaxControlLineBytes: 4096,
+		MaxPendingBytes:     64 << 20,
+		PingInterval:        2 * time.Minute,
+		PingMax:             2,
+		WriteDeadline:       10 * time.Second,
+		AuthTimeout:         2 * time.Second,
+	}
+	if change != nil {
+		change(&s)
+	}
+	registry := accounts.NewRegistry()
+	policy, err := registry.Compile(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry.Activate(policy)
+	h := &harness{t: t, policy: policy, ended: make(chan struct{}, 10000)}
+	h.engine, err = engine.New(engine.Config{
+		Handler: h, Logger: slog.New(slog.DiscardHandler), Settings: s, Pollers: pollers,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.listener, err = net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var accepting sync.WaitGroup
+	accepting.Go(h.accept)
+	t.Cleanup(func() {
+		_ = h.listener.Close()
+		accepting.Wait()
+		h.engine.Close()
+	})
+	return h
+}
+
+func (h *harness) accept() {
+	for {
+		nc, err := h.listener.Accept()
+		if err != nil {
+			return
+		}
+		c := h.engine.NewConn(&engine.Meta{Type: accounts.Standard, IP: "127.0.0.1", Start: time.Now()})
+		info := h.Info(c)
+		h.engine.Serve(c, nc, &info)
+	}
+}
+
+func (h *harness) credentials(o *wire.Connect) accounts.Credentials {
+	return accounts.Credentials{Username: o.User, Password: o.Password, Token: o.Token}
+}
+
+func (h *harness) Authenticate(_ *engine.Conn, o *wire.Connect) (*accounts.Identity, error) {
+	return h.policy.Authenticate(h.credentials(o))
+}
+
+func (h *harness) MayBlock(_ *engine.Conn, o *wire.Connect) bool {
+	return h.mayBlock.Load() || h.policy.MayBeSlow(h.credentials(o))
+}
+
+func (h *harness) Admit(*engine.Conn, *accounts.Identity) error { return nil }
+
+func (h *harness) AuthRequired(*engine.Conn) bool { return h.policy.Required() }
+
+func (h *harness) Info(c *engine.Conn) wire.Info {
+	s := h.engine.Settings()
+	return wire.Info{ServerID: "S", MaxPayload: s.MaxPayloadBytes, ClientID: c.ID(), Headers: true}
+}
+
+func (h *harness) Connected(*engine.Conn) {}
+
+func (h *harness) Closed(c *engine.Conn) {
+	h.mu.Lock()
+	h.closed = append(h.closed, c.Reason())
+	h.mu.Unlock()
+	h.ended <- struct{}{}
+}
+
+// waitClosed returns the reason of the connection that ends next.
+func (h *harness) waitClosed() engine.Reason {
+	h.t.Helper()
+	select {
+	case <-h.ended:
+	case <-time.After(patience):
+		h.t.Fatal("no connection ended")
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.closed[0]
+	h.closed = h.closed[1:]
+	return r
+}
+
+// client is a raw connection to the engine.
+type client struct {
+	t  testing.TB
+	nc net.Conn
+	r  *bufio.Reader
+}
+
+// dial connects and reads INFO.
+func (h *harness) dial() *client {
+	h.t.Helper()
+	nc, err := net.Dial("tcp", h.listener.Addr().String())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = nc.Close() })
+	c := &client{t: h.t, nc: nc, r: bufio.NewReader(nc)}
+	if line := c.line(); !strings.HasPrefix(line, "INFO {") {
+		h.t.Fatalf("first line = %q, want INFO", line)
+	}
+	return c
+}
+
+// quiet is the CONNECT of an ordinary client.
+const quiet = `CONNECT {"verbose":false,"pedantic":false,"headers":true,"no_responders":true,"protocol":0}` + "\r\n"
+
+// connect is dial and the CONNECT of an ordinary client.
+func (h *harness) connect() *client {
+	h.t.Helper()
+	c := h.dial()
+	c.send(quiet)
+	c.flush()
+	return c
+}
+
+func (c *client) send(format string, args ...any) {
+	c.t.Helper()
+	text := format
+	if len(args) > 0 {
+		text = fmt.Sprintf(format, args...)
+	}
+	if _, err := c.nc.Write([]byte(text)); err != nil {
+		c.t.Fatalf("send %.40q: %v", text, err)
+	}
+}
+
+// line reads one line, without its end.
+func (c *client) line() string {
+	c.t.Helper()
+	_ = c.nc.SetReadDeadline(time.Now().Add(patience))
+	line, err := c.r.ReadString('\n')
+	if err != nil {
+		c.t.Fatalf("read line: %v (had %q)", err, line)
+	}
+	return strings.TrimRight(line, "\r\n")
+}
+
+// expect reads lines and compares them.
+func (c *client) expect(lines ...string) {
+	c.t.Helper()
+	for _, want := range lines {
+		if got := c.line(); got != want {
+			c.t.Fatalf("got line %.200q, want %.200q", got, want)
+		}
+	}
+}
+
+// flush sends PING and expects PONG and nothing before it.
+func (c *client) flush() {
+	c.t.Helper()
+	c.send("PING\r\n")
+	c.expect("PONG")
+}
+
+// expectEOF expects the end of the connection and nothing before it.
+func (c *client) expectEOF() {
+	c.t.Helper()
+	_ = c.nc.SetReadDeadline(time.Now().Add(patience))
+	rest, err := c.r.ReadString('\n')
+	if err == nil || rest != "" {
+		c.t.Fatalf("got %q, want the end of the connection", rest)
+	}
+	if e, ok := err.(net.Error); ok && e.Timeout() {
+		c.t.Fatal("connection is still open")
+	}
+}
+
+// both runs a test over each transport.
+func both(t *testing.T, f func(t *testing.T, pollers int)) {
+	t.Helper()
+	for _, tr := range transports {
+		t.Run(tr.name, func(t *testing.T) { f(t, tr.pollers) })
+	}
+}

@@ -1,0 +1,128 @@
+package server
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+
+	"runnel/server/accounts"
+	"runnel/server/engine"
+	"runnel/server/wire"
+)
+
+// nonceBytes give 15 characters of base64.
+const nonceBytes = 11
+
+func newNonce() string {
+	var b [nonceBytes]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// Authenticate implements engine.Handler.
+func (s *Server) Authenticate(c *engine.Conn, o *wire.Connect) (*accounts.Identity, error) {
+	if o.Account != "" || o.NewAccount {
+		return nil, s.rejected(c, o, "CONNECT names an account, which no server of this kind allows")
+	}
+	id, err := s.policyFor(c).Authenticate(credentials(c, o))
+	if err != nil {
+		return nil, s.rejected(c, o, err.Error())
+	}
+	return id, nil
+}
+
+// rejected logs and publishes that a client was refused, and returns what the client is told.
+func (s *Server) rejected(c *engine.Conn, o *wire.Connect, why string) error {
+	s.logger.Error("authentication error", "cid", c.ID(), "client", c.Meta().IP, "user", o.User, "error", why)
+	s.system.AuthError(s.connection(c))
+	return accounts.ErrAuthorization
+}
+
+func (s *Server) policyFor(c *engine.Conn) *accounts.Policy {
+	return s.state.Load().policyOf(c.Meta().Type)
+}
+
+func credentials(c *engine.Conn, o *wire.Connect) accounts.Credentials {
+	m := c.Meta()
+	cr := accounts.Credentials{
+		Username:  o.User,
+		Password:  o.Password,
+		Token:     o.Token,
+		NKey:      o.NKey,
+		Signature: o.Signature,
+		JWT:       o.JWT,
+		Nonce:     m.Nonce,
+		Type:      m.Type,
+	}
+	if m.TLS != nil {
+		cr.PeerCertificates = m.TLS.PeerCertificates
+	}
+	return cr
+}
+
+// MayBlock implements engine.Handler.
+func (s *Server) MayBlock(c *engine.Conn, o *wire.Connect) bool {
+	return s.policyFor(c).MayBeSlow(credentials(c, o))
+}
+
+// Admit implements engine.Handler: it counts the connection for its account.
+func (s *Server) Admit(c *engine.Conn, id *accounts.Identity) error {
+	old := c.Account()
+	if old == id.Account {
+		return nil
+	}
+	if !id.Account.TryAddConnection() {
+		s.logger.Error("maximum account active connections exceeded", "cid", c.ID(), "account", id.Account.Name())
+		return &engine.Refusal{
+			Reason: engine.ReasonMaxAccountConnections,
+			Text:   "maximum account active connections exceeded",
+		}
+	}
+	if old != nil {
+		old.RemoveConnection()
+	}
+	return nil
+}
+
+// AuthRequired implements engine.Handler: also a client that could do without credentials must say something.
+func (s *Server) AuthRequired(c *engine.Conn) bool { return s.policyFor(c).Required() }
+
+// Info implements engine.Handler.
+func (s *Server) Info(c *engine.Conn) wire.Info {
+	st := s.state.Load()
+	m := c.Meta()
+	p := st.policyOf(m.Type)
+	info := st.info
+	info.ClientID, info.ClientIP, info.Nonce = c.ID(), m.IP, m.Nonce
+	info.LameDuckMode = s.lameDuck.Load()
+	info.AuthRequired = p.Required() && !p.AnonymousAllowed()
+	if m.Type == accounts.WebSocket {
+		info.TLSRequired, info.TLSAvailable = st.webTLS != nil, false
+		info.TLSVerify = st.webTLS != nil && st.webTLS.verifies()
+	}
+	if a := c.Account(); a != nil {
+		info.AuthRequired = p.Required()
+		info.RemoteAccount = a.Name()
+		info.SystemAccount = a == p.System()
+	}
+	return info
+}
+
+// Connected implements engine.Handler.
+func (s *Server) Connected(c *engine.Conn) {
+	s.system.Connected(s.connection(c))
+}
+
+// Closed implements engine.Handler.
+func (s *Server) Closed(c *engine.Conn) {
+	if a := c.Account(); a != nil {
+		a.RemoveConnection()
+	}
+	if c.Reason() == engine.ReasonStale {
+		s.staleConns.Add(1)
+	}
+	snapshot := s.remember(c, c.Reason())
+	s.logger.Debug("Client connection closed: "+snapshot.Reason, "cid", c.ID())
+	if c.Connected() {
+		s.system.Disconnected(snapshot)
+	}
+}

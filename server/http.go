@@ -1,0 +1,88 @@
+package server
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"runtime"
+	"time"
+
+	"runnel/conf"
+	"runnel/server/monitor"
+)
+
+// monitorTimeout bounds how long a monitoring client may take to ask.
+const monitorTimeout = 10 * time.Second
+
+func monitorHost(o *conf.Options) string {
+	if o.Monitor.Host != "" {
+		return o.Monitor.Host
+	}
+	return o.Host
+}
+
+// listenMonitor opens the HTTP listeners for monitoring and profiling.
+func (s *Server) listenMonitor(o *conf.Options) error {
+	m := o.Monitor
+	if port := m.Port + m.HTTPSPort; port != 0 {
+		ln, err := s.listeners.listen(listenerMonitor, monitorHost(o), port)
+		if err != nil {
+			return err
+		}
+		scheme := "http"
+		if m.HTTPSPort != 0 {
+			st := s.state.Load()
+			if st.tls == nil {
+				return errors.New("https_port needs a tls block with cert_file and key_file")
+			}
+			scheme = "https"
+			ln = tls.NewListener(ln, &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: s.monitorTLSConfig})
+		}
+		s.logger.Info("Starting " + scheme + " monitor on " + displayAddr(monitorHost(o), ln))
+		s.serveHTTP(&http.Server{Handler: monitor.Handler(s.pages, m.BasePath)}, ln)
+	}
+	return s.listenProfile(o)
+}
+
+// monitorTLSConfig is the client listener's, without asking for a client certificate.
+func (s *Server) monitorTLSConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
+	c := s.state.Load().tls.config.Clone()
+	c.ClientAuth = tls.NoClientCert
+	return c, nil
+}
+
+// listenProfile opens the listener for Go's profiler.
+func (s *Server) listenProfile(o *conf.Options) error {
+	if o.Profile.Port == 0 {
+		return nil
+	}
+	ln, err := s.listeners.listen(listenerProfile, o.Host, o.Profile.Port)
+	if err != nil {
+		return err
+	}
+	runtime.SetBlockProfileRate(o.Profile.BlockRate)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	s.logger.Info("profiling port on " + displayAddr(o.Host, ln))
+	s.serveHTTP(&http.Server{Handler: mux}, ln)
+	return nil
+}
+
+// serveHTTP runs srv on ln until the listener is closed. Requests under way are cut when the server ends.
+func (s *Server) serveHTTP(srv *http.Server, ln net.Listener) {
+	if srv.ReadHeaderTimeout == 0 {
+		srv.ReadHeaderTimeout = monitorTimeout
+	}
+	s.listeners.onClose(func() { _ = srv.Close() }) // nothing to be done about an error
+	s.running.Go(func() {
+		if err := srv.Serve(ln); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+			s.logger.Error("http server", "address", ln.Addr().String(), "error", err)
+		}
+	})
+}

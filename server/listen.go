@@ -1,0 +1,233 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"runnel/conf"
+	"runnel/server/accounts"
+	"runnel/server/engine"
+	"runnel/server/wire"
+)
+
+// The names of the listeners, as the ports file knows them.
+const (
+	listenerClients    = "nats"
+	listenerMonitor    = "monitoring"
+	listenerWebSocket  = "websocket"
+	listenerProfile    = "profile"
+	acceptBackoff      = 10 * time.Millisecond
+	acceptBackoffLimit = time.Second
+)
+
+// listeners are the server's open listeners by name.
+type listeners struct {
+	mu      sync.Mutex // guards what follows
+	open    map[string]net.Listener
+	closers []func()
+}
+
+// listen binds a listener, host and port as configured: port -1 takes a free one.
+func (l *listeners) listen(name, host string, port int) (net.Listener, error) {
+	ln, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(max(port, 0))))
+	if err != nil {
+		return nil, fmt.Errorf("listen for %s: %w", name, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open == nil {
+		l.open = make(map[string]net.Listener)
+	}
+	l.open[name] = ln
+	return ln, nil
+}
+
+func (l *listeners) addr(name string) net.Addr {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ln := l.open[name]; ln != nil {
+		return ln.Addr()
+	}
+	return nil
+}
+
+// closeOne closes one listener; its address stays known.
+func (l *listeners) closeOne(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ln := l.open[name]; ln != nil {
+		_ = ln.Close() // closing twice is an error that means nothing
+	}
+}
+
+func (l *listeners) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, ln := range l.open {
+		_ = ln.Close() // likewise
+	}
+	for _, c := range l.closers {
+		c()
+	}
+}
+
+// onClose has f called when the listeners are closed.
+func (l *listeners) onClose(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closers = append(l.closers, f)
+}
+
+func (s *Server) listenClients(o *conf.Options) error {
+	ln, err := s.listeners.listen(listenerClients, o.Host, o.Port)
+	if err != nil {
+		return err
+	}
+	st := *s.state.Load()
+	if a, ok := ln.Addr().(*net.TCPAddr); ok && o.ClientAdvertise == "" {
+		st.info.Port = a.Port
+		s.state.Store(&st)
+	}
+	s.logger.Info("Listening for client connections on " + displayAddr(o.Host, ln))
+	s.acceptLoop(ln, s.accept)
+	return nil
+}
+
+// displayAddr is the address as configured, with the port that was bound.
+func displayAddr(host string, ln net.Listener) string {
+	a, ok := ln.Addr().(*net.TCPAddr)
+	if !ok {
+		return ln.Addr().String()
+	}
+	return net.JoinHostPort(host, strconv.Itoa(a.Port))
+}
+
+// acceptLoop accepts until the listener is closed. Failures that pass, such as running out of descriptors,
+// are waited out.
+func (s *Server) acceptLoop(ln net.Listener, accept func(net.Conn)) {
+	s.running.Go(func() {
+		backoff := acceptBackoff
+		for {
+			nc, err := ln.Accept()
+			if err == nil {
+				backoff = acceptBackoff
+				accept(nc)
+				continue
+			}
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			s.logger.Error("accept connection", "error", err, "again_in", backoff.String())
+			timer := time.NewTimer(backoff)
+			select {
+			case <-timer.C:
+			case <-s.done:
+				timer.Stop()
+				return
+			}
+			backoff = min(2*backoff, acceptBackoffLimit)
+		}
+	})
+}
+
+// accept takes a client of the plain listener.
+func (s *Server) accept(nc net.Conn) {
+	st := s.state.Load()
+	meta := s.newMeta(st, accounts.Standard, nc.RemoteAddr().String())
+	if st.tls == nil {
+		c := s.engine.NewConn(meta)
+		info := s.Info(c)
+		s.serve(c, nc, &info)
+		return
+	}
+	if !st.tls.admit(time.Now()) {
+		s.turnAway(s.engine.NewConn(meta), nc, nil, engine.ReasonTLSHandshake, "Connection throttling is active. Please try again later.")
+		return
+	}
+	s.running.Go(func() { s.acceptTLS(st, meta, nc) })
+}
+
+func (s *Server) newMeta(st *state, t accounts.ConnectionType, remote string) *engine.Meta {
+	host, port, err := net.SplitHostPort(remote)
+	if err != nil {
+		host = remote // a pipe, or what a proxy wrote
+	}
+	n, _ := strconv.Atoi(port) // 0 where there is none
+	m := &engine.Meta{Type: t, IP: host, Port: n, Start: time.Now()}
+	if st.policyOf(t).NeedsNonce() {
+		m.Nonce = newNonce()
+	}
+	return m
+}
+
+// acceptTLS shakes hands before the connection is served.
+func (s *Server) acceptTLS(st *state, meta *engine.Meta, nc net.Conn) {
+	c := s.engine.NewConn(meta)
+	info := s.Info(c)
+	out, tlsState, sendInfo, err := st.tls.secure(nc, &info, st.options.AllowNonTLS)
+	if err != nil {
+		text := ""
+		if errors.Is(err, errNotTLS) {
+			text = "Secure Connection - TLS Required"
+		}
+		s.logger.Error("TLS handshake failed", "cid", c.ID(), "client", nc.RemoteAddr().String(), "error", err)
+		s.turnAway(c, nc, nil, engine.ReasonTLSHandshake, text)
+		return
+	}
+	meta.TLS, meta.TLSFirst = tlsState, tlsState != nil && sendInfo
+	if !sendInfo {
+		s.serve(c, out, nil)
+		return
+	}
+	s.serve(c, out, &info)
+}
+
+// serve hands a connection to the engine, unless there are too many.
+func (s *Server) serve(c *engine.Conn, nc net.Conn, info *wire.Info) {
+	s.totalConns.Add(1)
+	o := s.state.Load().options
+	if most := o.Limits.MaxConnections; most > 0 && s.engine.ConnCount() >= most {
+		s.logger.Error("maximum connections exceeded", "cid", c.ID(), "max_connections", most)
+		s.turnAway(c, nc, info, engine.ReasonMaxConnections, "maximum connections exceeded")
+		return
+	}
+	s.logger.Debug("Client connection created", "cid", c.ID(), "client", c.Meta().IP)
+	s.engine.Serve(c, nc, info)
+}
+
+// turnAway ends a connection that the engine never serves.
+func (s *Server) turnAway(c *engine.Conn, nc net.Conn, info *wire.Info, reason engine.Reason, text string) {
+	s.running.Go(func() {
+		var b []byte
+		if info != nil {
+			b = info.Append(b)
+		}
+		if text != "" {
+			b = wire.AppendErr(b, text)
+		}
+		_ = nc.SetDeadline(time.Now().Add(time.Second))
+		if _, err := nc.Write(b); err == nil {
+			lingerClose(nc)
+		}
+		_ = nc.Close()
+	})
+	s.remember(c, reason)
+}
+
+// lingerClose lets the peer read what was written before the connection goes: closing with unread input
+// would reset it.
+func lingerClose(nc net.Conn) {
+	if h, ok := nc.(interface{ CloseWrite() error }); ok {
+		_ = h.CloseWrite()
+	}
+	var scrap [512]byte
+	for {
+		if _, err := nc.Read(scrap[:]); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+
+	"runnel/conf"
+	"runnel/server/accounts"
+	"runnel/server/engine"
+)
+
+// Reload makes the server run with other options, without dropping connections that may stay. Nothing is
+// changed when an option differs that needs a restart, or when the options are wrong; the error then names
+// each with its old and new value. It returns what has changed.
+//
+// Deleted users and users with another secret are disconnected; subscriptions that are no longer permitted
+// are removed and their clients told; connections above a lowered max_connections are closed.
+func (s *Server) Reload(o *conf.Options) ([]conf.Change, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.state.Load()
+	changes := conf.Diff(old.options, o)
+	var errs []error
+	for _, c := range changes {
+		if !c.Reloadable {
+			errs = append(errs, fmt.Errorf("config reload not supported for %s: old=%s, new=%s", c.Key, c.Old, c.New))
+		}
+	}
+	for _, e := range conf.Unsupported(o) {
+		errs = append(errs, e)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	st, err := s.newState(o)
+	if err != nil {
+		return nil, err
+	}
+	s.state.Store(st)
+	s.registry.Activate(st.policy)
+	s.engine.SetSettings(settings(o))
+	s.extend(st.policy)
+	s.revalidate(st)
+	s.closeExcess(o.Limits.MaxConnections)
+	for a := range st.policy.Accounts() {
+		s.closeAccountExcess(a)
+	}
+	if infoChanged(old, st) {
+		for _, c := range s.engine.Conns() {
+			s.sendInfo(c, s.Info(c))
+		}
+	}
+	return changes, nil
+}
+
+// reloadFile reads the configuration file again.
+func (s *Server) reloadFile() error {
+	file := s.state.Load().options.File
+	if file == "" {
+		return errors.New("reload: the server was started without a configuration file")
+	}
+	o, err := conf.ParseFile(file)
+	if err != nil {
+		return err
+	}
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	_, err = s.Reload(o)
+	return err
+}
+
+// infoChanged tells whether clients must be told something new.
+func infoChanged(old, st *state) bool {
+	a, b := old.info, st.info
+	return a.MaxPayload != b.MaxPayload || a.Host != b.Host || a.Port != b.Port ||
+		old.policy.Required() != st.policy.Required()
+}
+
+// revalidate applies the new policy to the connections that exist.
+func (s *Server) revalidate(st *state) {
+	for _, c := range s.engine.Conns() {
+		old := c.Identity()
+		if old == nil {
+			continue // it will meet the new policy
+		}
+		id, ok := st.policyOf(c.Meta().Type).Revalidate(old)
+		if !ok {
+			c.Close(engine.ReasonAuthFailure, "Authorization Violation")
+			continue
+		}
+		c.Bind(id)
+		for _, sub := range c.Subscriptions() {
+			if !id.Profile.CanSubscribe(sub.Subject, sub.Queue) {
+				c.Unsubscribe(sub)
+			}
+		}
+	}
+	// What a subscriber may receive is part of other clients' match entries.
+	for a := range st.policy.Accounts() {
+		a.Interest().Invalidate()
+	}
+}
+
+// closeExcess closes the newest connections above most.
+func (s *Server) closeExcess(most int) {
+	conns := s.engine.Conns()
+	if most <= 0 || len(conns) <= most {
+		return
+	}
+	for _, c := range conns[most:] {
+		c.Close(engine.ReasonMaxConnections, "maximum connections exceeded")
+	}
+}
+
+// closeAccountExcess closes connections above an account's lowered limit.
+func (s *Server) closeAccountExcess(a *accounts.Account) {
+	most := a.Limits().MaxConnections
+	if most <= 0 {
+		return
+	}
+	var n int64
+	for _, c := range s.engine.Conns() {
+		if c.Account() != a {
+			continue
+		}
+		if n++; n > most {
+			c.Close(engine.ReasonMaxAccountConnections, "maximum account active connections exceeded")
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nkeys"
+
+	"runnel/conf"
+	"runnel/server/accounts"
+	"runnel/server/engine"
+	"runnel/server/monitor"
+	"runnel/server/system"
+	"runnel/server/wire"
+)
+
+const (
+	// NATSVersion is the level of the protocol and of the APIs that clients may count on.
+	NATSVersion = "2.15.2"
+	// Version is our own.
+	Version = "0.1.0"
+	// apiLevel is the JetStream API level that clients of NATSVersion expect to see even without JetStream.
+	apiLevel = 5
+)
+
+// Server is a running server. Its methods are safe for concurrent use.
+type Server struct {
+	logger *slog.Logger
+	id     string
+	xkey   string
+	start  time.Time
+
+	engine   *engine.Engine
+	registry *accounts.Registry
+	pages    *monitor.Pages
+	system   *system.System
+
+	// state is what a reload replaces as a whole.
+	state      atomic.Pointer[state]
+	lameDuck   atomic.Bool
+	totalConns atomic.Uint64
+	staleConns atomic.Int64
+	closed     *closedRing
+	// reload parses the configuration anew and applies it; see OnReloadRequest.
+	reload atomic.Pointer[func() error]
+
+	listeners listeners
+	running   sync.WaitGroup
+	stop      context.CancelFunc
+	done      chan struct{}
+	shutdown  sync.Once
+
+	// mu serialises reloads and guards subscribed.
+	mu         sync.Mutex
+	subscribed subscribed
+}
+
+// Open starts a server. It returns once all listeners are bound, or with an error and nothing left running.
+// The options must be valid ([conf.Options.Validate]) and are not changed; a nil logger logs nothing.
+func Open(o *conf.Options, logger *slog.Logger) (*Server, error) {
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	if missing := conf.Unsupported(o); len(missing) > 0 {
+		return nil, conf.Errors(missing)
+	}
+	s := &Server{
+		logger:   logger,
+		start:    time.Now(),
+		registry: accounts.NewRegistry(),
+		closed:   newClosedRing(o.Limits.MaxClosedClients),
+		done:     make(chan struct{}),
+	}
+	if err := s.makeKeys(); err != nil {
+		return nil, err
+	}
+	st, err := s.newState(o)
+	if err != nil {
+		return nil, err
+	}
+	s.registry.Activate(st.policy)
+	s.state.Store(st)
+	s.engine, err = engine.New(engine.Config{
+		Handler:  s,
+		Logger:   logger,
+		Settings: settings(o),
+		Pollers:  pollers(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start engine: %w", err)
+	}
+	if err := s.begin(o); err != nil {
+		_ = s.Close() // the error that counts is err
+		return nil, err
+	}
+	return s, nil
+}
+
+// pollers is the number of epoll threads, where there is epoll.
+func pollers() int {
+	if runtime.GOOS != "linux" {
+		return 0
+	}
+	return engine.DefaultPollers()
+}
+
+// begin starts what needs a running engine: system services, monitoring, and last the clients' listeners.
+func (s *Server) begin(o *conf.Options) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.stop = cancel
+	s.pages = monitor.New(source{s})
+	s.system = system.New(system.Config{Bus: bus{s}, Pages: s.pages, Actions: actions{s}, Logger: s.logger})
+	if err := s.system.Start(); err != nil {
+		return fmt.Errorf("start system services: %w", err)
+	}
+	s.running.Go(func() { s.system.Run(ctx) })
+	if err := s.listenMonitor(o); err != nil {
+		return err
+	}
+	if err := s.listenWebSocket(o); err != nil {
+		return err
+	}
+	return s.listenClients(o)
+}
+
+// makeKeys generates the identity of this run.
+func (s *Server) makeKeys() error {
+	server, err := nkeys.CreateServer()
+	if err != nil {
+		return fmt.Errorf("generate server id: %w", err)
+	}
+	if s.id, err = server.PublicKey(); err != nil {
+		return fmt.Errorf("generate server id: %w", err)
+	}
+	curve, err := nkeys.CreateCurveKeys()
+	if err != nil {
+		return fmt.Errorf("generate server curve key: %w", err)
+	}
+	if s.xkey, err = curve.PublicKey(); err != nil {
+		return fmt.Errorf("generate server curve key: %w", err)
+	}
+	return nil
+}
+
+// settings are the engine's part of the options.
+func settings(o *conf.Options) engine.Settings {
+	return engine.Settings{
+		MaxPayloadBytes:       o.Limits.MaxPayloadBytes,
+		MaxControlLineBytes:   o.Limits.MaxControlLineBytes,
+		MaxPendingBytes:       int(o.Limits.MaxPendingBytes),
+		MaxSubscriptions:      o.Limits.MaxSubscriptions,
+		MaxSubscriptionTokens: o.Limits.MaxSubscriptionTokens,
+		PingInterval:          o.Liveness.PingInterval,
+		PingMax:               o.Liveness.PingMax,
+		WriteDeadline:         o.Liveness.WriteDeadline,
+		AuthTimeout:           o.AuthTimeout(),
+		NoHeaders:             o.NoHeaderSupport,
+		NoStall:               o.Liveness.NoFastProducerStall,
+		Trace:                 o.Log.Trace,
+	}
+}
+
+// ID is the server's public key, new with each run.
+func (s *Server) ID() string { return s.id }
+
+// Name is the configured name, or the id.
+func (s *Server) Name() string { return s.state.Load().info.ServerName }
+
+// Addr is where clients connect; nil when the server has no listener for them.
+func (s *Server) Addr() net.Addr { return s.listeners.addr(listenerClients) }
+
+// ClientURL is a URL that a client on this machine can use.
+func (s *Server) ClientURL() string {
+	a, ok := s.Addr().(*net.TCPAddr)
+	if !ok {
+		return ""
+	}
+	scheme := "nats"
+	if s.state.Load().tls != nil {
+		scheme = "tls"
+	}
+	return scheme + "://" + net.JoinHostPort(reachable(a.IP), fmt.Sprint(a.Port))
+}
+
+// reachable turns "all addresses" into one that can be dialled.
+func reachable(ip net.IP) string {
+	if ip.IsUnspecified() {
+		return "127.0.0.1"
+	}
+	return ip.String()
+}
+
+// Done is closed when the server has ended.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Wait returns when the server has ended.
+func (s *Server) Wait() { <-s.done }
+
+// Shutdown ends the server in order: no new connections, what is queued for clients is written until ctx
+// ends, then everything is closed. It returns ctx's error when something had to be cut.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.listeners.close()
+	s.system.Goodbye()
+	for _, c := range s.engine.Conns() {
+		c.Close(engine.ReasonShutdown, "")
+	}
+	err := s.drained(ctx)
+	return errors.Join(err, s.Close())
+}
+
+// drained waits until all connections are gone, or ctx is.
+func (s *Server) drained(ctx context.Context) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for s.engine.ConnCount() > 0 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// Close ends the server at once. It is idempotent and returns when all its goroutines are gone.
+func (s *Server) Close() error {
+	s.shutdown.Do(func() {
+		s.listeners.close()
+		s.engine.Close()
+		if s.stop != nil {
+			s.stop()
+		}
+		s.running.Wait()
+		close(s.done)
+	})
+	<-s.done
+	return nil
+}
+
+// OnReloadRequest says what a reload asked for over the system account does; without it the configuration
+// file is read again.
+func (s *Server) OnReloadRequest(f func() error) { s.reload.Store(&f) }
+
+// baseInfo is what INFO says to everybody.
+func (s *Server) baseInfo(o *conf.Options) wire.Info {
+	name := o.ServerName
+	if name == "" {
+		name = s.id
+	}
+	return wire.Info{
+		ServerID:   s.id,
+		ServerName: name,
+		Version:    NATSVersion,
+		Runnel:     Version,
+		Proto:      wire.ProtocolInfo,
+		Go:         runtime.Version(),
+		Headers:    !o.NoHeaderSupport,
+		MaxPayload: o.Limits.MaxPayloadBytes,
+		APILevel:   apiLevel,
+		XKey:       s.xkey,
+	}
+}

@@ -1,0 +1,339 @@
+package server
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"strings"
+
+	"runnel/server/accounts"
+	"runnel/server/engine"
+	"runnel/server/monitor"
+)
+
+// source shows the server to the monitoring pages.
+type source struct{ s *Server }
+
+// Identity implements monitor.Source.
+func (src source) Identity() monitor.Identity {
+	st := src.s.state.Load()
+	o := st.options
+	id := monitor.Identity{
+		ID:           src.s.id,
+		Name:         st.info.ServerName,
+		Host:         st.info.Host,
+		Version:      NATSVersion,
+		Runnel:       Version,
+		Tags:         o.ServerTags,
+		Metadata:     o.ServerMetadata,
+		FeatureFlags: o.FeatureFlags,
+	}
+	if a := st.policy.System(); a != nil {
+		id.SystemAccount = a.Name()
+	}
+	return id
+}
+
+// Server implements monitor.Source.
+func (src source) Server() monitor.ServerSnapshot {
+	st := src.s.state.Load()
+	return monitor.ServerSnapshot{
+		Identity:       src.Identity(),
+		Proto:          st.info.Proto,
+		Options:        src.options(st),
+		Counters:       src.counters(),
+		Start:          src.s.start,
+		ConfigLoadTime: st.loaded,
+		ConfigDigest:   st.options.Digest,
+	}
+}
+
+func (src source) options(st *state) monitor.Options {
+	o := st.options
+	m := monitor.Options{
+		Host:                o.Host,
+		Port:                st.info.Port,
+		AuthRequired:        st.policy.Required(),
+		TLSRequired:         st.info.TLSRequired,
+		TLSVerify:           st.info.TLSVerify,
+		MaxConnections:      o.Limits.MaxConnections,
+		MaxSubscriptions:    o.Limits.MaxSubscriptions,
+		PingInterval:        o.Liveness.PingInterval,
+		PingMax:             o.Liveness.PingMax,
+		HTTPHost:            monitorHost(o),
+		HTTPBasePath:        o.Monitor.BasePath,
+		AuthTimeout:         monitor.Seconds(o.AuthTimeout()),
+		MaxControlLineBytes: o.Limits.MaxControlLineBytes,
+		MaxPayloadBytes:     o.Limits.MaxPayloadBytes,
+		MaxPendingBytes:     o.Limits.MaxPendingBytes,
+		WriteDeadline:       o.Liveness.WriteDeadline,
+		Websocket:           src.websocket(st),
+	}
+	port := boundPort(src.s.listeners.addr(listenerMonitor))
+	if o.Monitor.HTTPSPort != 0 {
+		m.HTTPSPort = port
+	} else {
+		m.HTTPPort = port
+	}
+	if st.tls != nil {
+		m.TLSTimeout = monitor.Seconds(st.tls.conf.Timeout)
+		m.TLSCertNotAfter = st.tls.notAfter()
+	}
+	return m
+}
+
+func (src source) websocket(st *state) monitor.WebsocketVarz {
+	ws := st.options.WebSocket
+	if ws == nil {
+		return monitor.WebsocketVarz{}
+	}
+	return monitor.WebsocketVarz{
+		Host:             ws.Host,
+		Port:             boundPort(src.s.listeners.addr(listenerWebSocket)),
+		Advertise:        ws.Advertise,
+		NoAuthUser:       ws.NoAuthUser,
+		JWTCookie:        ws.JWTCookie,
+		HandshakeTimeout: ws.HandshakeTimeout,
+		NoTLS:            ws.NoTLS,
+		SameOrigin:       ws.SameOrigin,
+		AllowedOrigins:   ws.AllowedOrigins,
+		Compression:      ws.Compression,
+	}
+}
+
+func (src source) counters() monitor.Counters {
+	s := src.s
+	t := s.engine.Counters()
+	subs := 0
+	for a := range s.state.Load().policy.Accounts() {
+		subs += a.Interest().Len()
+	}
+	slow, stale := s.engine.SlowConsumers(), s.staleConns.Load()
+	return monitor.Counters{
+		Connections:            s.engine.ConnCount(),
+		TotalConnections:       s.totalConns.Load(),
+		InMsgs:                 t.InMessages,
+		InBytes:                t.InBytes,
+		InClientMsgs:           t.InMessages,
+		InClientBytes:          t.InBytes,
+		OutMsgs:                t.OutMessages,
+		OutBytes:               t.OutBytes,
+		OutClientMsgs:          t.OutMessages,
+		OutClientBytes:         t.OutBytes,
+		SlowConsumers:          slow,
+		StaleConnections:       stale,
+		StalledClients:         s.engine.Stalled(),
+		Subscriptions:          subs,
+		SlowConsumersByKind:    monitor.ByKind{Clients: uint64(slow)},
+		StaleConnectionsByKind: monitor.ByKind{Clients: uint64(stale)},
+	}
+}
+
+// Connections implements monitor.Source.
+func (src source) Connections(open, closed bool) []monitor.Connection {
+	var all []monitor.Connection
+	if open {
+		for _, c := range src.s.engine.Conns() {
+			all = append(all, src.s.connection(c))
+		}
+	}
+	if closed {
+		all = append(all, src.s.closed.all()...)
+	}
+	return all
+}
+
+// connection is what monitoring shows of c.
+func (s *Server) connection(c *engine.Conn) monitor.Connection {
+	m, client, n := c.Meta(), c.Client(), c.Counters()
+	out := monitor.Connection{
+		CID:          c.ID(),
+		Type:         "nats",
+		IP:           m.IP,
+		Port:         m.Port,
+		Start:        m.Start,
+		LastActivity: c.LastActivity(),
+		RTT:          c.RTT(),
+		PendingBytes: int64(c.PendingBytes()),
+		Traffic: monitor.ConnectionTraffic{
+			InMsgs: n.InMessages, OutMsgs: n.OutMessages, InBytes: n.InBytes, OutBytes: n.OutBytes,
+		},
+		Stalls:        c.Stalls(),
+		Subscriptions: c.SubscriptionCount(),
+		Name:          client.Name,
+		Lang:          client.Lang,
+		Version:       client.Version,
+		TLS:           connectionTLS(m),
+	}
+	if m.Type == accounts.WebSocket {
+		out.Type = "websocket"
+	}
+	if id := c.Identity(); id != nil {
+		out.User = id.DisplayName()
+		out.Account = id.Account.Name()
+	}
+	return out
+}
+
+func connectionTLS(m *engine.Meta) monitor.ConnectionTLS {
+	if m.TLS == nil {
+		return monitor.ConnectionTLS{}
+	}
+	t := monitor.ConnectionTLS{
+		Version:     strings.TrimPrefix(tls.VersionName(m.TLS.Version), "TLS "),
+		CipherSuite: tls.CipherSuiteName(m.TLS.CipherSuite),
+		First:       m.TLSFirst,
+	}
+	for _, cert := range m.TLS.PeerCertificates {
+		t.PeerCerts = append(t.PeerCerts, peerCert(cert))
+	}
+	return t
+}
+
+func peerCert(c *x509.Certificate) monitor.PeerCert {
+	key, whole := sha256.Sum256(c.RawSubjectPublicKeyInfo), sha256.Sum256(c.Raw)
+	return monitor.PeerCert{
+		Subject:    c.Subject.String(),
+		SPKISHA256: hex.EncodeToString(key[:]),
+		CertSHA256: hex.EncodeToString(whole[:]),
+	}
+}
+
+// ConnectionSubscriptions implements monitor.Source.
+func (src source) ConnectionSubscriptions(cid uint64) []monitor.Subscription {
+	c := src.s.conn(cid)
+	if c == nil || c.Account() == nil {
+		return nil
+	}
+	var all []monitor.Subscription
+	for _, sub := range c.Subscriptions() {
+		all = append(all, subscription(c.Account().Name(), sub))
+	}
+	return all
+}
+
+func (s *Server) conn(cid uint64) *engine.Conn {
+	for _, c := range s.engine.Conns() {
+		if c.ID() == cid {
+			return c
+		}
+	}
+	return nil
+}
+
+func subscription(account string, sub *accounts.Subscription) monitor.Subscription {
+	return monitor.Subscription{
+		Account: account,
+		Subject: sub.Subject,
+		Queue:   sub.Queue,
+		SID:     sub.SID,
+		Msgs:    sub.Delivered(),
+		Max:     sub.Limit(),
+		CID:     sub.Owner.ID(),
+	}
+}
+
+// accountsNamed iterates over the account of that name, or over all for an empty one.
+func (src source) accountsNamed(name string) iter.Seq[*accounts.Account] {
+	p := src.s.state.Load().policy
+	if name == "" {
+		return p.Accounts()
+	}
+	return func(yield func(*accounts.Account) bool) {
+		if a := p.Account(name); a != nil {
+			yield(a)
+		}
+	}
+}
+
+// Subscriptions implements monitor.Source.
+func (src source) Subscriptions(account string) iter.Seq[monitor.Subscription] {
+	return func(yield func(monitor.Subscription) bool) {
+		for a := range src.accountsNamed(account) {
+			for e := range a.Interest().All() {
+				if !yield(subscription(a.Name(), e.Value)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// SubscriptionStats implements monitor.Source.
+func (src source) SubscriptionStats(account string) monitor.SubscriptionStats {
+	var sum monitor.SubscriptionStats
+	for a := range src.accountsNamed(account) {
+		inserts, removes, matches := a.Interest().Counters()
+		sum.NumSubscriptions += a.Interest().Len()
+		sum.NumInserts += inserts
+		sum.NumRemoves += removes
+		sum.NumMatches += matches
+	}
+	return sum
+}
+
+// Accounts implements monitor.Source.
+func (src source) Accounts() []monitor.Account {
+	var all []monitor.Account
+	for a := range src.accountsNamed("") {
+		all = append(all, accountFigures(a))
+	}
+	return all
+}
+
+// Account implements monitor.Source.
+func (src source) Account(name string) (monitor.Account, bool) {
+	a := src.s.state.Load().policy.Account(name)
+	if a == nil {
+		return monitor.Account{}, false
+	}
+	return accountFigures(a), true
+}
+
+func accountFigures(a *accounts.Account) monitor.Account {
+	t := &a.Traffic
+	return monitor.Account{
+		Name:             a.Name(),
+		NameTag:          a.Name(),
+		Connections:      int(a.Connections()),
+		TotalConnections: int(a.Connections()),
+		Subscriptions:    a.Interest().Len(),
+		Sent:             monitor.AccountTraffic{Traffic: monitor.Traffic{Msgs: t.OutMsgs.Load(), Bytes: t.OutBytes.Load()}},
+		Received:         monitor.AccountTraffic{Traffic: monitor.Traffic{Msgs: t.InMsgs.Load(), Bytes: t.InBytes.Load()}},
+		SlowConsumers:    t.SlowConsumers.Load(),
+	}
+}
+
+// AccountDetail implements monitor.Source.
+func (src source) AccountDetail(name string) (monitor.AccountDetail, bool) {
+	p := src.s.state.Load().policy
+	a := p.Account(name)
+	if a == nil {
+		return monitor.AccountDetail{}, false
+	}
+	stats := src.SubscriptionStats(name)
+	return monitor.AccountDetail{
+		Name:              name,
+		IsSystem:          a == p.System(),
+		Complete:          true,
+		Connections:       int(a.Connections()),
+		Subscriptions:     a.Interest().Len(),
+		SubscriptionStats: &stats,
+	}, true
+}
+
+// Queues implements monitor.Source.
+func (src source) Queues() map[string]monitor.Queue { return src.s.system.Queues() }
+
+// Health implements monitor.Source.
+func (src source) Health() error {
+	select {
+	case <-src.s.done:
+		return fmt.Errorf("server %s has been shut down", src.s.id)
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,164 @@
+package server
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"runnel/conf"
+	"runnel/server/accounts"
+	"runnel/server/wire"
+)
+
+// state is all that follows from the options. It is immutable; a reload makes a new one and swaps it in.
+type state struct {
+	options *conf.Options
+	loaded  time.Time
+	policy  *accounts.Policy
+	// webPolicy is for WebSocket clients: policy unless that listener has credentials of its own.
+	webPolicy *accounts.Policy
+	tls       *tlsSettings // of the client listener; nil without TLS
+	webTLS    *tlsSettings // of the WebSocket listener
+	info      wire.Info    // what INFO says to everybody
+}
+
+// newState works out what follows from o, and changes nothing yet.
+func (s *Server) newState(o *conf.Options) (*state, error) {
+	st := &state{options: o, loaded: time.Now()}
+	var errs [4]error
+	st.policy, errs[0] = s.registry.Compile(policyConfig(o))
+	st.tls, errs[1] = newTLSSettings(o.TLS)
+	if ws := o.WebSocket; ws != nil {
+		st.webTLS, errs[2] = newTLSSettings(ws.TLS)
+		st.webPolicy, errs[3] = s.webPolicy(o, st.policy)
+	}
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	st.info = s.baseInfo(o)
+	st.info.Host, st.info.Port = o.Host, o.Port
+	if host, port, err := net.SplitHostPort(o.ClientAdvertise); err == nil {
+		st.info.Host = host
+		if n, err := strconv.Atoi(port); err == nil {
+			st.info.Port = n
+		}
+	} else if a, ok := s.Addr().(*net.TCPAddr); ok {
+		st.info.Port = a.Port
+	}
+	if st.tls != nil {
+		st.info.TLSRequired = !o.AllowNonTLS
+		st.info.TLSAvailable = o.AllowNonTLS
+		st.info.TLSVerify = st.tls.verifies()
+	}
+	return st, nil
+}
+
+// policyOf is who may log in over this kind of connection.
+func (st *state) policyOf(t accounts.ConnectionType) *accounts.Policy {
+	if t == accounts.WebSocket && st.webPolicy != nil {
+		return st.webPolicy
+	}
+	return st.policy
+}
+
+// webPolicy compiles the credentials of the WebSocket listener, if it has its own.
+func (s *Server) webPolicy(o *conf.Options, general *accounts.Policy) (*accounts.Policy, error) {
+	ws := o.WebSocket
+	own := ws.Authorization
+	if own.Username == "" && own.Token == "" && ws.NoAuthUser == "" {
+		return general, nil
+	}
+	cfg := policyConfig(o)
+	if ws.NoAuthUser != "" {
+		cfg.NoAuthUser = ws.NoAuthUser
+	}
+	if own.Username != "" || own.Token != "" {
+		cfg.Users, cfg.NoAuthUser = nil, ""
+		for i := range cfg.Accounts {
+			cfg.Accounts[i].Users = nil
+		}
+		cfg.Username, cfg.Password, cfg.Token = own.Username, own.Password, own.Token
+	}
+	p, err := s.registry.Compile(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("websocket authorization: %w", err)
+	}
+	return p, nil
+}
+
+// policyConfig is the accounts' part of the options.
+func policyConfig(o *conf.Options) accounts.Config {
+	a := &o.Authorization
+	cfg := accounts.Config{
+		Users:              userConfigs(a.Users),
+		DefaultPermissions: permissions(a.DefaultPermissions),
+		Username:           a.Username,
+		Password:           a.Password,
+		Token:              a.Token,
+		NoAuthUser:         o.NoAuthUser,
+		SystemAccount:      o.SystemAccount,
+		NoSystemAccount:    o.NoSystemAccount,
+		MapCertificates:    o.TLS != nil && o.TLS.VerifyAndMap,
+	}
+	for i := range o.Accounts {
+		account := &o.Accounts[i]
+		cfg.Accounts = append(cfg.Accounts, accounts.AccountConfig{
+			Name:               account.Name,
+			Users:              userConfigs(account.Users),
+			DefaultPermissions: permissions(account.DefaultPermissions),
+			Limits: accounts.Limits{
+				MaxConnections:   int64(account.Limits.MaxConnections),
+				MaxSubscriptions: int64(account.Limits.MaxSubscriptions),
+				MaxPayload:       account.Limits.MaxPayloadBytes,
+			},
+		})
+	}
+	return cfg
+}
+
+func userConfigs(users []conf.User) []accounts.UserConfig {
+	out := make([]accounts.UserConfig, 0, len(users))
+	for i := range users {
+		u := &users[i]
+		types := make([]accounts.ConnectionType, 0, len(u.ConnectionTypes))
+		for _, t := range u.ConnectionTypes {
+			types = append(types, accounts.ConnectionType(t))
+		}
+		out = append(out, accounts.UserConfig{
+			Username:        u.Username,
+			Password:        u.Password,
+			NKey:            u.NKey,
+			Permissions:     permissions(u.Permissions),
+			ConnectionTypes: types,
+		})
+	}
+	return out
+}
+
+func permissions(p *conf.Permissions) *accounts.Permissions {
+	if p == nil {
+		return nil
+	}
+	out := &accounts.Permissions{
+		Publish:   accounts.Rules(p.Publish),
+		Subscribe: accounts.Rules(p.Subscribe),
+	}
+	if r := p.Responses; r != nil {
+		out.Responses = &accounts.ResponsePermission{Max: r.Max, Expires: r.Expires}
+	}
+	return out
+}
+
+// tlsSettings is one listener's TLS.
+type tlsSettings struct {
+	conf   *conf.TLS
+	config *tls.Config
+	pinned map[string]bool
+	rate   handshakeRate
+}
+
+// verifies tells whether clients must show a certificate.
+func (t *tlsSettings) verifies() bool { return t.config.ClientAuth == tls.RequireAndVerifyClientCert }

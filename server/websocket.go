@@ -1,0 +1,71 @@
+package server
+
+import (
+	"crypto/tls"
+	"net"
+
+	"runnel/conf"
+	"runnel/server/accounts"
+	"runnel/server/websocket"
+	"runnel/server/wire"
+)
+
+// listenWebSocket opens the listener for browsers and others that speak WebSocket.
+func (s *Server) listenWebSocket(o *conf.Options) error {
+	ws := o.WebSocket
+	if ws == nil {
+		return nil
+	}
+	ln, err := s.listeners.listen(listenerWebSocket, ws.Host, ws.Port)
+	if err != nil {
+		return err
+	}
+	scheme := "ws"
+	if st := s.state.Load(); st.webTLS != nil && !ws.NoTLS {
+		scheme = "wss"
+		// The certificate is looked up for each handshake, so that a reload takes effect.
+		ln = tls.NewListener(ln, &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: s.webTLSConfig})
+	}
+	s.logger.Info("Listening for websocket clients on " + scheme + "://" + displayAddr(ws.Host, ln))
+	srv := websocket.NewServer(websocket.Config{
+		SameOrigin:       ws.SameOrigin,
+		AllowedOrigins:   ws.AllowedOrigins,
+		Compression:      ws.Compression,
+		HandshakeTimeout: ws.HandshakeTimeout,
+		JWTCookie:        ws.JWTCookie,
+		UserCookie:       ws.UserCookie,
+		PasswordCookie:   ws.PassCookie,
+		TokenCookie:      ws.TokenCookie,
+		Headers:          ws.Headers,
+		Rejected: func(remote string, err error) {
+			s.logger.Error("websocket handshake refused", "client", remote, "error", err)
+		},
+	}, s.acceptWebSocket)
+	s.serveHTTP(srv, ln)
+	return nil
+}
+
+func (s *Server) webTLSConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
+	return s.state.Load().webTLS.config, nil
+}
+
+// acceptWebSocket takes a client whose HTTP request was upgraded.
+func (s *Server) acceptWebSocket(r websocket.Request) {
+	st := s.state.Load()
+	meta := s.newMeta(st, accounts.WebSocket, r.RemoteAddr)
+	meta.TLS = r.TLS
+	meta.Cookies = wire.Connect{
+		JWT: r.Cookies.JWT, User: r.Cookies.User, Password: r.Cookies.Password, Token: r.Cookies.Token,
+	}
+	c := s.engine.NewConn(meta)
+	info := s.Info(c)
+	s.serve(c, r.Conn, &info)
+}
+
+// boundPort is the port of a bound address, 0 without one.
+func boundPort(a net.Addr) int {
+	if t, ok := a.(*net.TCPAddr); ok {
+		return t.Port
+	}
+	return 0
+}
