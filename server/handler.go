@@ -83,6 +83,15 @@ func (s *Server) Admit(c *engine.Conn, id *accounts.Identity) error {
 	return nil
 }
 
+// Bound implements engine.Handler: a reload may have come between the check of the credentials and now. It has
+// stored its policy before it looks at the connections, so either it sees this one or this sees its policy.
+func (s *Server) Bound(c *engine.Conn) {
+	st := s.state.Load()
+	if id := c.Identity(); !id.Of(st.policyOf(c.Meta().Type)) {
+		s.revalidate(st, c)
+	}
+}
+
 // AuthRequired implements engine.Handler: also a client that could do without credentials must say something.
 func (s *Server) AuthRequired(c *engine.Conn) bool { return s.policyFor(c).Required() }
 

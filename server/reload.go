@@ -40,7 +40,12 @@ func (s *Server) Reload(o *conf.Options) ([]conf.Change, error) {
 	s.registry.Activate(st.policy)
 	s.engine.SetSettings(settings(o))
 	s.extend(st.policy)
-	s.revalidate(st)
+	for _, c := range s.engine.Conns() {
+		s.revalidate(st, c)
+	}
+	for a := range st.policy.Accounts() {
+		a.Interest().Invalidate() // what a subscriber may receive is part of other clients' match entries
+	}
 	s.closeExcess(o.Limits.MaxConnections)
 	for a := range st.policy.Accounts() {
 		s.closeAccountExcess(a)
@@ -77,28 +82,22 @@ func infoChanged(old, st *state) bool {
 		old.policy.Required() != st.policy.Required()
 }
 
-// revalidate applies the new policy to the connections that exist.
-func (s *Server) revalidate(st *state) {
-	for _, c := range s.engine.Conns() {
-		old := c.Identity()
-		if old == nil {
-			continue // it will meet the new policy
-		}
-		id, ok := st.policyOf(c.Meta().Type).Revalidate(old)
-		if !ok {
-			c.Close(engine.ReasonAuthFailure, "Authorization Violation")
-			continue
-		}
-		c.Bind(id)
-		for _, sub := range c.Subscriptions() {
-			if !id.Profile.CanSubscribe(sub.Subject, sub.Queue) {
-				c.Unsubscribe(sub)
-			}
-		}
+// revalidate applies st's policy to a connection that exists.
+func (s *Server) revalidate(st *state, c *engine.Conn) {
+	old := c.Identity()
+	if old == nil {
+		return // it will meet the new policy
 	}
-	// What a subscriber may receive is part of other clients' match entries.
-	for a := range st.policy.Accounts() {
-		a.Interest().Invalidate()
+	id, ok := st.policyOf(c.Meta().Type).Revalidate(old)
+	if !ok {
+		c.Close(engine.ReasonAuthFailure, "Authorization Violation")
+		return
+	}
+	c.Bind(id)
+	for _, sub := range c.Subscriptions() {
+		if !id.Profile.CanSubscribe(sub.Subject, sub.Queue) {
+			c.Unsubscribe(sub)
+		}
 	}
 }
 

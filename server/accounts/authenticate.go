@@ -87,6 +87,7 @@ func (p *Policy) Authenticate(c Credentials) (*Identity, error) {
 	if !id.user.mayUse(c.Type) {
 		return nil, fmt.Errorf("%w: user %q", ErrConnectionType, short(id.display))
 	}
+	id.policy = p
 	return id, nil
 }
 

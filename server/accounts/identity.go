@@ -15,7 +15,8 @@ type Identity struct {
 	display string
 	kind    ConnectionType
 	method  method
-	user    *user // nil for an open login
+	user    *user   // nil for an open login
+	policy  *Policy // whose word it is
 }
 
 // method is how a client logged in.
@@ -46,6 +47,9 @@ func (u *user) identity(m method, t ConnectionType) *Identity {
 	}
 }
 
+// Of reports whether the identity was given by p. One that was not may be outdated: see Revalidate.
+func (id *Identity) Of(p *Policy) bool { return id.policy == p }
+
 // DisplayName names the user in logs and monitoring, without a secret: nkey, name or
 // "[REDACTED]" for a token. It is empty for clients without credentials.
 func (id *Identity) DisplayName() string { return id.display }
@@ -59,6 +63,7 @@ func (p *Policy) Revalidate(old *Identity) (*Identity, bool) {
 	if id == nil || id.Account != old.Account || id.user != nil && !id.user.mayUse(old.kind) {
 		return nil, false
 	}
+	id.policy = p
 	return id, true
 }
 
@@ -107,5 +112,5 @@ func (p *Policy) againOpen(old *Identity) *Identity {
 
 // openIdentity returns the identity of a client when no credentials are required.
 func (p *Policy) openIdentity(m method, t ConnectionType) *Identity {
-	return &Identity{Account: p.global, Profile: p.global.profile, kind: t, method: m}
+	return &Identity{Account: p.global, Profile: p.global.profile, kind: t, method: m, policy: p}
 }

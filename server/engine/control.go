@@ -186,6 +186,7 @@ func (w *worker) bind(c *Conn, id *accounts.Identity, err error) error {
 		return w.bind(c, nil, err)
 	}
 	c.Bind(id)
+	w.engine.handler.Bound(c)
 	w.adopt(c)
 	return nil
 }

@@ -38,6 +38,9 @@ type Handler interface {
 	// Admit is called on the worker that reads c before c becomes a connection of id; an error refuses it
 	// as one of Authenticate does. It must not block.
 	Admit(c *Conn, id *accounts.Identity) error
+	// Bound is called on the worker after c was bound to an identity, which may be outdated by then. It must
+	// not block.
+	Bound(c *Conn)
 	// AuthRequired tells whether a client that says nothing is cut off after AuthTimeout.
 	AuthRequired(c *Conn) bool
 	// Info is what c is to be told about the server; the caller may change the copy.

@@ -109,6 +109,8 @@ func (h *harness) MayBlock(_ *engine.Conn, o *wire.Connect) bool {
 
 func (h *harness) Admit(*engine.Conn, *accounts.Identity) error { return nil }
 
+func (h *harness) Bound(*engine.Conn) {}
+
 func (h *harness) AuthRequired(*engine.Conn) bool { return h.policy.Required() }
 
 func (h *harness) Info(c *engine.Conn) wire.Info {

@@ -119,14 +119,40 @@ func (m *matchCache) fillPrefix(p *accounts.Profile, prefix []byte, h uint64) *e
 		e.flags |= entryVaries
 		return e
 	}
+	kept := m.found[:0]
 	for _, f := range m.found {
-		if c, ok := f.Value.Owner.(*Conn); ok && filtersDelivery(c) {
+		receives, uniform := receivesPrefix(f.Value, e.subject)
+		if !uniform {
 			e.flags |= entryVaries
 			return e
 		}
+		if receives {
+			kept = append(kept, f)
+		}
 	}
-	e.resolve(m.found, nil)
+	e.resolve(kept, nil)
 	return e
+}
+
+// receivesPrefix tells whether the owner of sub may receive what it subscribed to, for all subjects of prefix
+// alike.
+func receivesPrefix(sub *accounts.Subscription, prefix string) (receives, uniform bool) {
+	if c, ok := sub.Owner.(*Conn); ok {
+		if p := c.profile.Load(); p != nil && p.FiltersDelivery() {
+			return p.CanReceivePrefix(prefix, sub.Queue)
+		}
+	}
+	return true, true
+}
+
+// receives tells likewise for one subject.
+func receives(sub *accounts.Subscription, subject string) bool {
+	if c, ok := sub.Owner.(*Conn); ok {
+		if p := c.profile.Load(); p != nil && p.FiltersDelivery() {
+			return p.CanReceive(subject, sub.Queue)
+		}
+	}
+	return true
 }
 
 func (m *matchCache) fill(p *accounts.Profile, subject []byte, h uint64) *entry {
@@ -145,11 +171,6 @@ func reservedPrefix(subject []byte) bool {
 	return bytes.HasPrefix(subject, []byte("_GR_.")) || bytes.HasPrefix(subject, []byte("$NRG."))
 }
 
-func filtersDelivery(c *Conn) bool {
-	p := c.profile.Load()
-	return p != nil && p.FiltersDelivery()
-}
-
 // resolve turns the subscriptions found into targets. subject is nil for a prefix entry.
 func (e *entry) resolve(found []*subjects.Entry[*accounts.Subscription], subject []byte) {
 	size := 0
@@ -162,14 +183,14 @@ func (e *entry) resolve(found []*subjects.Entry[*accounts.Subscription], subject
 	}
 	groups := map[string]int(nil)
 	for _, f := range found {
+		if subject != nil && !receives(f.Value, e.subject) {
+			continue
+		}
 		t := target{sub: f.Value}
 		special := false
 		switch owner := f.Value.Owner.(type) {
 		case *Conn:
 			t.conn = owner
-			if subject != nil && filtersDelivery(owner) && !owner.profile.Load().CanReceive(e.subject, f.Queue) {
-				continue
-			}
 			special = !owner.has(flagHeaders) || owner.replies.Load() != nil
 		case *Internal:
 			t.internal = owner
