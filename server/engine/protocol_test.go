@@ -32,8 +32,8 @@ func TestConversations(t *testing.T) {
 		{name: "maximum counts past deliveries", send: "SUB a 1\r\nPUB a 0\r\n\r\nPUB a 0\r\n\r\nUNSUB 1 3\r\nPUB a 1\r\n3\r\nPUB a 1\r\n4\r\n", want: []string{"MSG a 1 0", "", "MSG a 1 0", "", "MSG a 1 1", "3"}},
 		{name: "maximum reached already", send: "SUB a 1\r\nPUB a 0\r\n\r\nUNSUB 1 1\r\nPUB a 0\r\n\r\n", want: []string{"MSG a 1 0", ""}},
 		{name: "queue group on literal and wildcard", send: "SUB a.b q 1\r\nSUB a.* q 1x\r\nUNSUB 1\r\nPUB a.b 0\r\n\r\n", want: []string{"MSG a.b 1x 0", ""}},
-		{name: "no responders", send: "SUB r 7\r\nPUB a r 0\r\n\r\n", want: []string{"HMSG r 7 33 33", "NATS/1.0 503", "Nats-Subject: a", "", ""}},
-		{name: "no responders without a subscription for the reply", send: "PUB a r 0\r\n\r\n"},
+		{name: "no responders", send: "SUB r 7\r\nPUB n r 0\r\n\r\n", want: []string{"HMSG r 7 33 33", "NATS/1.0 503", "Nats-Subject: n", "", ""}},
+		{name: "no responders without a subscription for the reply", send: "PUB n r 0\r\n\r\n"},
 		{name: "reserved reply", send: "PUB a _R_.x 0\r\n\r\nPUB a $JS.ACK.x 0\r\n\r\n", want: []string{`-ERR 'Permissions Violation for Publish with Reply of "_R_.x"'`, `-ERR 'Permissions Violation for Publish with Reply of "$JS.ACK.x"'`}},
 		{name: "reserved subject", send: "PUB _GR_.x 0\r\n\r\n", want: []string{`-ERR 'Permissions Violation for Publish to "_GR_.x"'`}},
 		{name: "reserved queue", send: "SUB a _sys_ 1\r\n", want: []string{`-ERR 'Permissions Violation for Subscription to "a" using queue "_sys_"'`}},
@@ -73,9 +73,11 @@ func TestConversations(t *testing.T) {
 				c.expect(tt.want...)
 				if tt.ends {
 					c.expectEOF()
-					return
+				} else {
+					c.flush()
+					_ = c.nc.Close()
 				}
-				c.flush()
+				h.waitClosed() // so that its subscriptions are gone before the next begins
 			})
 		}
 	})
