@@ -296,7 +296,7 @@ func (p *poller) read(t *pollTransport) {
 		return
 	case c.has(flagSuspended):
 		return // waking reads it
-	case cap(c.carry)-len(c.carry) > readBytes/2:
+	case cap(c.carry) > largeChunk:
 		p.readLarge(t)
 		return
 	}
@@ -334,7 +334,7 @@ func (p *poller) nothing(t *pollTransport, errno unix.Errno) {
 	}
 }
 
-// readLarge reads the rest of a message that would fill the poller's buffer straight to where it is kept.
+// readLarge reads the rest of a message that is kept in memory of just its size straight to there.
 func (p *poller) readLarge(t *pollTransport) {
 	c := t.conn
 	n, errno := rawRead(t.fd, c.carry[len(c.carry):cap(c.carry)])
@@ -365,11 +365,12 @@ func (p *poller) input(t *pollTransport, b []byte) {
 	if len(rest) == 0 {
 		return
 	}
+	// What was read before a check of credentials may be more than a frame, and is not read into further.
 	want := len(rest)
 	if err == nil {
 		want = max(want, p.w.parser.Need())
 	}
-	if want <= largeChunk {
+	if len(rest) <= largeChunk && want <= largeChunk {
 		c.carry = append(p.engine.chunks.get(len(rest)), rest...)
 	} else {
 		c.carry = append(make([]byte, 0, want), rest...)
