@@ -130,7 +130,7 @@ func (s blocksSlot[T]) walk(path string, r Reload, visit func(leaf)) {
 		t := &(*s.place)[i]
 		at := indexed(path, i)
 		if s.id != nil && s.id(t) != "" {
-			at = join(path, s.id(t))
+			at = element(path, s.id(t))
 		}
 		visit(leaf{path: at, reload: r, slot: presence{}})
 		walkKeys(s.keys, t, at, r, visit)
@@ -164,7 +164,7 @@ func (s namedSlot[T]) read(d *decoder, path string, v *value) {
 				d.wrong(path, item, "a name")
 				continue
 			}
-			d.positions[join(path, item.text)] = item.pos
+			d.positions[element(path, item.text)] = item.pos
 			elements = append(elements, *s.fresh(item.text))
 		}
 	} else {

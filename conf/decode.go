@@ -73,7 +73,7 @@ func (d *decoder) readNames(path string, v *value, read func(path string, f *fie
 	}
 	for _, f := range v.fields {
 		if last[f.key] == f && !d.full() {
-			at := join(path, f.key)
+			at := element(path, f.key)
 			d.positions[at] = f.pos
 			read(at, f)
 		}
@@ -82,7 +82,7 @@ func (d *decoder) readNames(path string, v *value, read func(path string, f *fie
 
 // repeated warns that a key is there twice.
 func (d *decoder) repeated(path string, f, earlier *field) {
-	d.warn(f.pos, "%q is set twice%s; this one replaces the one of line %d", shorten(f.key), within(path), earlier.pos.Line)
+	d.warn(f.pos, "%q is set twice%s; this one replaces the one of line %d", shorten(f.key), inBlock(path), earlier.pos.Line)
 }
 
 // unknown reports a key that its block does not have.
@@ -93,11 +93,11 @@ func (d *decoder) unknown(path string, f *field, names []string) {
 	} else if other := d.elsewhere(f.key); other != "" {
 		text = "; did you mean \"" + other + "\"?"
 	}
-	d.fail(f.pos, "unknown key %q%s%s", shorten(f.key), within(path), text)
+	d.fail(f.pos, "unknown key %q%s%s", shorten(f.key), inBlock(path), text)
 }
 
-// within names the block in an error text, nothing for the top level.
-func within(path string) string {
+// inBlock names the block in an error text, nothing for the top level.
+func inBlock(path string) string {
 	if path == "" {
 		return ""
 	}

@@ -30,6 +30,9 @@ type Error struct {
 	Line   int
 	Column int
 	Text   string
+	// Deprecated marks a warning about what a later version may refuse; such
+	// a config is not valid for `-t`.
+	Deprecated bool
 }
 
 // Error returns `file:line:column: text`; what is not known is left out.
@@ -90,6 +93,13 @@ func (r *report) warn(p Position, format string, args ...any) {
 	r.warnings = note(r.warnings, p, format, args...)
 }
 
+// deprecate notes a warning at p that makes `-t` fail.
+func (r *report) deprecate(p Position, format string, args ...any) {
+	if r.warn(p, format, args...); len(r.warnings) < errorLimit {
+		r.warnings[len(r.warnings)-1].Deprecated = true
+	}
+}
+
 // full reports whether further errors would not be shown.
 func (r *report) full() bool { return len(r.errors) >= errorLimit }
 
@@ -101,7 +111,7 @@ func note(list Errors, p Position, format string, args ...any) Errors {
 	case len(list) == errorLimit-1:
 		format, args = "%v; the others are not shown", []any{errTooMany}
 	}
-	return append(list, Error{p.File, p.Line, p.Column, fmt.Sprintf(format, args...)})
+	return append(list, Error{File: p.File, Line: p.Line, Column: p.Column, Text: fmt.Sprintf(format, args...)})
 }
 
 // sorted returns list by file, line and column, without repetitions. Errors

@@ -3,7 +3,9 @@ package conf
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"text/tabwriter"
 )
 
 // Explanation says what a key means.
@@ -25,6 +27,9 @@ type Explanation struct {
 	Block bool
 	// Unsupported says that it parses but this version cannot do it yet.
 	Unsupported bool
+
+	// parts are the names that each part of the path may have.
+	parts [][]string
 }
 
 // Explain returns the explanation of a key, by its path or, where only one key
@@ -74,7 +79,14 @@ func Similar(name string) []string {
 // block before what is in it.
 func Keys() []Explanation {
 	var all []Explanation
-	outlineKeys(serverKeys, Defaults(), "", ReloadNo, func(l leaf) { all = append(all, l.explain()) })
+	parts := map[string][][]string{}
+	outlineKeys(serverKeys, Defaults(), "", ReloadNo, func(l leaf) {
+		e := l.explain()
+		above := parts[strings.TrimSuffix(strings.TrimSuffix(e.Key, e.name()), ".")]
+		e.parts = append(slices.Clip(above), append([]string{e.name()}, e.Aliases...))
+		parts[e.Key] = e.parts
+		all = append(all, e)
+	})
 	return all
 }
 
@@ -87,7 +99,7 @@ func (l leaf) explain() Explanation {
 	}
 	switch s := l.slot.(type) {
 	case described:
-		e.Type, e.Default = s.slot.kind(), s.words
+		e.Default = s.words
 	case shadowSlot:
 		e.Default = ""
 	}
@@ -101,35 +113,70 @@ func (e *Explanation) name() string {
 
 // isCalled reports whether name is the last part of the path or an alias of it.
 func (e *Explanation) isCalled(name string) bool {
-	if strings.EqualFold(e.name(), name) {
-		return true
-	}
-	for _, alias := range e.Aliases {
-		if strings.EqualFold(alias, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.parts[len(e.parts)-1], func(n string) bool { return strings.EqualFold(n, name) })
 }
 
 // at reports whether name is the path, with any alias in each part.
 func (e *Explanation) at(name string) bool {
-	if strings.EqualFold(e.Key, name) {
-		return true
+	rest := strings.Split(name, ".")
+	if len(rest) != len(e.parts) {
+		return false
 	}
-	_ = name
-	return false
+	for i, names := range e.parts {
+		if !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, rest[i]) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // WriteKeys writes the list of all keys as a table: name, type, default and
-// what a reload does. Blocks that occur in several places are listed once.
+// what a reload does. A block that was listed before is only referred to, as
+// there are many of tls.
 func WriteKeys(w io.Writer) error {
-	for _, e := range Keys() {
-		if _, err := fmt.Fprintf(w, "%s\n", e.Key); err != nil {
-			return err
+	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "KEY\tTYPE\tDEFAULT\tRELOAD")
+	all := Keys()
+	listed := map[string]string{} // the first path of a block by what is in it
+	for i := 0; i < len(all); i++ {
+		e, below := &all[i], contents(all[i:])
+		typ := e.Type
+		if e.Block {
+			first, again := listed[below.text]
+			if again {
+				typ = "as " + first
+				i += below.count
+			} else {
+				listed[below.text] = e.Key
+			}
 		}
+		// The error of a full disk comes again from Flush.
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", e.Key, typ, e.Default, e.Reload)
 	}
-	return nil
+	return table.Flush()
+}
+
+// content is what is below a block: how many keys, and a text that is equal
+// for equal blocks.
+type content struct {
+	count int
+	text  string
+}
+
+// contents returns what is below the first of all.
+func contents(all []Explanation) content {
+	var c content
+	var b strings.Builder
+	prefix := all[0].Key + "."
+	for _, e := range all[1:] {
+		if !strings.HasPrefix(e.Key, prefix) {
+			break
+		}
+		c.count++
+		fmt.Fprintln(&b, strings.TrimPrefix(e.Key, prefix), e.Meaning)
+	}
+	c.text = b.String()
+	return c
 }
 
 // elsewhere returns the path of the first key called name, empty for none.

@@ -34,11 +34,14 @@ func ParseFile(path string) (*Options, error) {
 func Parse(name string, text []byte) (*Options, error) {
 	r := &report{}
 	root := parseText(r, name, text)
+	complete := len(r.errors) == 0
 	o := Defaults()
 	d := &decoder{report: r, positions: o.positions, elsewhere: elsewhere}
 	readKeys(d, "", root, serverKeys, o)
 	o.fillIn()
-	o.check(r)
+	if complete { // else keys would be missed that are there
+		o.check(r)
+	}
 	if err := r.errors.asError(); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 func (p *parser) include(m *value) error {
 	lx := p.lx
 	if c := lx.peek(); endsValue(c) || c == '(' {
-		return lx.errorf(lx.here(), "expected a file name after include, got %s", lx.shown())
+		return lexError(lx.here(), "expected a file name after include, got %s", lx.shown())
 	}
 	w, err := lx.value()
 	if err != nil {
@@ -25,14 +25,14 @@ func (p *parser) include(m *value) error {
 		path = filepath.Join(filepath.Dir(lx.file), path)
 	}
 	if ring := slices.Index(p.files, path); ring >= 0 {
-		return lx.errorf(w.pos, "include cycle: %s", strings.Join(append(p.files[ring:], path), " includes "))
+		return lexError(w.pos, "include cycle: %s", strings.Join(append(p.files[ring:], path), " includes "))
 	}
 	if len(p.files) > includeLimit {
-		return lx.errorf(w.pos, "include directives are nested deeper than %d files", includeLimit)
+		return lexError(w.pos, "include directives are nested deeper than %d files", includeLimit)
 	}
 	text, err := readFile(path)
 	if err != nil {
-		return lx.errorf(w.pos, "include: %v", err)
+		return lexError(w.pos, "include: %v", err)
 	}
 	if err := p.file(path, text, m); err != nil {
 		p.note(err) // a broken included file does not hide what else is wrong here

@@ -1,10 +1,12 @@
 package conf
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // serverKeys is the schema of the top level.
-var serverKeys = append(append(append(append(
-	identityKeys, limitKeys...), logKeys...), accessKeys...), featureKeys...)
+var serverKeys = slices.Concat(identityKeys, limitKeys, logKeys, accessKeys, featureKeys)
 
 // identityKeys say who the server is and where it listens.
 var identityKeys = []key[Options]{

@@ -35,7 +35,7 @@ var tlsKeys = []key[TLS]{
 	{"connection_rate_limit", reloadInherit, "Handshakes a second, 0 for no limit.",
 		func(t *TLS) slot { return count(&t.ConnectionRateLimit, 0, maxCount) }},
 	{"pinned_certs", reloadInherit, "The only certificates accepted, each as hex SHA-256 of its public key.",
-		func(t *TLS) slot { return list(&t.PinnedCerts) }},
+		func(t *TLS) slot { return fingerprints(&t.PinnedCerts) }},
 	{"handshake_first first immediate", reloadInherit, "Start TLS before INFO: true, false, auto, or how long to wait for the client before falling back.",
 		func(t *TLS) slot { return handshakeFirst(&t.HandshakeFirst) }},
 	{"ocsp_peer", reloadInherit, "Check the other side's certificate by OCSP.",

@@ -17,6 +17,10 @@ type lexer struct {
 	at        int
 	line      int
 	lineStart int
+	// column is that of the byte at mark, the last place whose column was
+	// asked for: the next one is counted from there.
+	mark   int
+	column int
 }
 
 // word is a key, or a value that is not a map or an array.
@@ -37,9 +41,9 @@ func newLexer(file string, text []byte) (*lexer, error) {
 		if r == 0 || r == utf8.RuneError && size == 1 {
 			lx.at = i
 			if r == 0 {
-				return nil, lx.errorf(lx.here(), "a NUL byte; is this a text file?")
+				return nil, lexError(lx.here(), "a NUL byte; is this a text file?")
 			}
-			return nil, lx.errorf(lx.here(), "the byte 0x%02x is not UTF-8 text", lx.text[i])
+			return nil, lexError(lx.here(), "the byte 0x%02x is not UTF-8 text", lx.text[i])
 		}
 		if r == '\n' {
 			lx.line, lx.lineStart = lx.line+1, i+1
@@ -50,14 +54,19 @@ func newLexer(file string, text []byte) (*lexer, error) {
 	return lx, nil
 }
 
-// errorf returns an [Error] at p.
-func (lx *lexer) errorf(p Position, format string, args ...any) error {
+// lexError returns an [Error] at p.
+func lexError(p Position, format string, args ...any) error {
 	return note(nil, p, format, args...)[0]
 }
 
 // here returns the position of the next byte.
 func (lx *lexer) here() Position {
-	return Position{File: lx.file, Line: lx.line, Column: 1 + utf8.RuneCount(lx.text[lx.lineStart:lx.at])}
+	if lx.mark < lx.lineStart || lx.mark > lx.at || lx.column == 0 {
+		lx.mark, lx.column = lx.lineStart, 1
+	}
+	lx.column += utf8.RuneCount(lx.text[lx.mark:lx.at])
+	lx.mark = lx.at
+	return Position{File: lx.file, Line: lx.line, Column: lx.column}
 }
 
 // peek returns the next byte, 0 at the end of the text (which holds no NUL).
@@ -159,7 +168,7 @@ func (lx *lexer) quotedWord(q byte) (word, error) {
 	for {
 		switch c := lx.peek(); {
 		case c == 0:
-			return w, lx.errorf(w.pos, "this quote (%c) is never closed", q)
+			return w, lexError(w.pos, "this quote (%c) is never closed", q)
 		case c == q:
 			lx.at++
 			w.text = b.String()
@@ -201,12 +210,16 @@ func (lx *lexer) bare() (word, error) {
 // function consumes a mapping function `{{...}}` that is closed on this line,
 // and reports whether there was one.
 func (lx *lexer) function(b *strings.Builder) bool {
-	rest := lx.text[lx.at:]
+	const longest = 256
+	rest := lx.text[lx.at:min(lx.at+longest, len(lx.text))]
+	if !bytes.HasPrefix(rest, []byte("{{")) {
+		return false
+	}
 	if i := bytes.IndexByte(rest, '\n'); i >= 0 {
 		rest = rest[:i]
 	}
 	end := bytes.Index(rest, []byte("}}"))
-	if !bytes.HasPrefix(rest, []byte("{{")) || end < 0 {
+	if end < 0 {
 		return false
 	}
 	b.Write(rest[:end+2])
@@ -230,20 +243,20 @@ func (lx *lexer) escape(b *strings.Builder) error {
 	case 'x':
 		n, ok := lx.hex(2)
 		if !ok {
-			return lx.errorf(pos, `\x needs two hex digits`)
+			return lexError(pos, `\x needs two hex digits`)
 		}
 		b.WriteByte(byte(n))
 	case 'u':
 		n, ok := lx.hex(4)
 		if !ok {
-			return lx.errorf(pos, `\u needs four hex digits`)
+			return lexError(pos, `\u needs four hex digits`)
 		}
 		b.WriteRune(lx.surrogates(rune(n)))
 	default:
 		plain, ok := simpleEscapes[c]
 		if !ok {
 			lx.at--
-			return lx.errorf(pos, `unknown escape \ before %s; write \\ for a backslash, or use single quotes`, lx.shown())
+			return lexError(pos, `unknown escape \ before %s; write \\ for a backslash, or use single quotes`, lx.shown())
 		}
 		b.WriteByte(plain)
 	}
@@ -291,7 +304,7 @@ func (lx *lexer) block() (word, error) {
 		rest := lx.text[lx.at:]
 		i := bytes.IndexByte(rest, '\n')
 		if i < 0 {
-			return w, lx.errorf(w.pos, `this block "(" is never closed by a ")" on a line of its own`)
+			return w, lexError(w.pos, `this block "(" is never closed by a ")" on a line of its own`)
 		}
 		lx.at += i
 		lx.next()

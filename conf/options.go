@@ -17,8 +17,9 @@ type Options struct {
 	// when no config was parsed.
 	Digest string
 	// Warnings is what is legal but deserves a look: plain-text passwords,
-	// durations without a unit, keys given twice. Sorted by position.
-	Warnings []Error
+	// durations without a unit, keys given twice. Sorted by position. Those
+	// that are [Error.Deprecated] make `-t` fail.
+	Warnings Errors
 
 	// ServerName names this server; empty means that its generated id serves.
 	ServerName string

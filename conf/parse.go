@@ -10,6 +10,7 @@ const (
 	depthLimit   = 100      // nested maps and arrays
 	includeLimit = 16       // nested include directives
 	sizeLimit    = 64 << 20 // bytes of all files together
+	fileCost     = 4 << 10  // bytes that an include counts besides its text
 	weightLimit  = 2 << 20  // values, those of a variable counted at each use
 )
 
@@ -49,7 +50,7 @@ func (p *parser) note(err error) {
 
 // file parses the text of a whole file into the map m.
 func (p *parser) file(name string, text []byte, m *value) error {
-	p.sizeBytes += len(text)
+	p.sizeBytes += len(text) + fileCost
 	if p.sizeBytes > sizeLimit {
 		return Error{File: name, Text: "the config is larger than 64 MiB with all that it includes"}
 	}
@@ -80,11 +81,11 @@ func (p *parser) topLevel(m *value) error {
 		return err
 	}
 	if lx.peek() == 0 {
-		return lx.errorf(open, `this "{" is never closed`)
+		return lexError(open, `this "{" is never closed`)
 	}
 	lx.at++
 	if lx.skipLines(); lx.peek() != 0 {
-		return lx.errorf(lx.here(), `expected the end of the file after the closing "}", got %s`, lx.shown())
+		return lexError(lx.here(), `expected the end of the file after the closing "}", got %s`, lx.shown())
 	}
 	return nil
 }
@@ -99,7 +100,7 @@ func (p *parser) fields(m *value, closing byte) error {
 		case c == 0 || c == closing:
 			return nil
 		case strings.IndexByte("}])", c) >= 0:
-			return lx.errorf(lx.here(), "%s closes nothing", lx.shown())
+			return lexError(lx.here(), "%s closes nothing", lx.shown())
 		}
 		if err := p.field(m); err != nil {
 			return err
@@ -118,7 +119,7 @@ func (p *parser) field(m *value) error {
 		return err
 	}
 	if key.text == "" && !key.quoted {
-		return lx.errorf(key.pos, "expected a key, got %s", lx.shown())
+		return lexError(key.pos, "expected a key, got %s", lx.shown())
 	}
 	lx.skipBlanks()
 	if key.text == "include" && !key.quoted && !strings.ContainsRune(":={", rune(lx.peek())) {
@@ -131,7 +132,7 @@ func (p *parser) field(m *value) error {
 	if err != nil {
 		return err
 	}
-	m.fields = append(m.fields, &field{key: key.text, pos: key.pos, value: v})
+	m.add(&field{key: key.text, pos: key.pos, value: v})
 	return p.weigh(m, v)
 }
 
@@ -151,7 +152,7 @@ func (p *parser) separator(key word) error {
 	}
 	c := lx.peek()
 	if endsValue(c) || lx.line != line && strings.IndexByte(later, c) < 0 {
-		return lx.errorf(key.pos, "the key %q has no value", shorten(key.text))
+		return lexError(key.pos, "the key %q has no value", shorten(key.text))
 	}
 	return nil
 }
@@ -168,7 +169,7 @@ func (p *parser) endOfField(closing byte) error {
 	case c == '\n' || c == 0 || c == closing:
 		return nil
 	}
-	return lx.errorf(lx.here(), "expected a new line, a comma or a semicolon after the value, got %s", lx.shown())
+	return lexError(lx.here(), "expected a new line, a comma or a semicolon after the value, got %s", lx.shown())
 }
 
 // value parses the value that begins here.
@@ -194,7 +195,7 @@ func (p *parser) nested(k kind, closing byte) (*value, error) {
 	lx := p.lx
 	v := &value{kind: k, pos: lx.here(), weight: 1}
 	if p.depth++; p.depth > depthLimit {
-		return nil, lx.errorf(v.pos, "nested deeper than %d levels", depthLimit)
+		return nil, lexError(v.pos, "nested deeper than %d levels", depthLimit)
 	}
 	defer func() { p.depth-- }()
 	opening := lx.peek()
@@ -211,7 +212,7 @@ func (p *parser) nested(k kind, closing byte) (*value, error) {
 		return nil, err
 	}
 	if lx.peek() == 0 {
-		return nil, lx.errorf(v.pos, `this "%c" is never closed`, opening)
+		return nil, lexError(v.pos, `this "%c" is never closed`, opening)
 	}
 	lx.at++
 	return v, nil
@@ -227,7 +228,7 @@ func (p *parser) items(a *value) error {
 		case c == ']' || c == 0:
 			return nil
 		case endsValue(c):
-			return lx.errorf(lx.here(), "expected a value or \"]\", got %s", lx.shown())
+			return lexError(lx.here(), "expected a value or \"]\", got %s", lx.shown())
 		}
 		v, err := p.value()
 		if err != nil {
@@ -254,7 +255,7 @@ func (p *parser) endOfItem(a *value) error {
 		lx.at++
 	case c == ']' || c == 0 || lx.line != line:
 	default:
-		return lx.errorf(lx.here(), `expected a comma or "]" in the list of line %d, got %s`, a.pos.Line, lx.shown())
+		return lexError(lx.here(), `expected a comma or "]" in the list of line %d, got %s`, a.pos.Line, lx.shown())
 	}
 	return nil
 }
@@ -264,7 +265,7 @@ func (p *parser) endOfItem(a *value) error {
 func (p *parser) weigh(parent, child *value) error {
 	parent.weight += child.weight
 	if parent.weight > weightLimit {
-		return Error{child.pos.File, child.pos.Line, child.pos.Column, "the config has more than 2 million values"}
+		return lexError(child.pos, "the config has more than 2 million values")
 	}
 	return nil
 }

@@ -1,6 +1,9 @@
 package conf
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // A schema is the table of the keys of one block: what each is called, what it
 // means, whether a reload applies it and where its value goes. Decoding,
@@ -135,4 +138,16 @@ func join(path, name string) string {
 		return name
 	}
 	return path + "." + name
+}
+
+// element appends the free name of an element to a path, in quotes unless it
+// looks like a key. So no two elements share a path.
+func element(path, name string) string {
+	plain := func(r rune) bool {
+		return r == '_' || r == '-' || r == '$' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+	}
+	if name == "" || strings.TrimFunc(name, plain) != "" {
+		name = strconv.Quote(name)
+	}
+	return join(path, name)
 }

@@ -192,7 +192,7 @@ func (s durationSlot) read(d *decoder, path string, v *value) {
 		d.fail(v.pos, "%s: the duration %s must not be negative", path, v.text)
 	default:
 		if unitless && !s.plain && t != 0 {
-			d.warn(v.pos, "%s: %s has no unit and counts seconds; write \"%ss\"", path, v.text, v.text)
+			d.deprecate(v.pos, "%s: %s has no unit and counts seconds; write \"%ss\"", path, v.text, v.text)
 		}
 		*s.place = t
 	}
@@ -334,6 +334,16 @@ func secret(s slot) slot { return secretSlot{s} }
 
 // redacted stands for secrets, see [Change].
 const redacted = "[REDACTED]"
+
+func (s secretSlot) redacted() string {
+	if s.show() == "" {
+		return ""
+	}
+	return redacted
+}
+
+// redacter is a slot whose value must not be shown as it is.
+type redacter interface{ redacted() string }
 
 // shadowSlot is another way to write what other keys hold, so comparing and
 // listing values leaves it out.

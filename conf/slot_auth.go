@@ -245,7 +245,7 @@ func (s mappingsSlot) read(d *decoder, path string, v *value) {
 func (s mappingsSlot) walk(path string, r Reload, visit func(leaf)) {
 	for i := range *s.place {
 		m := &(*s.place)[i]
-		visit(leaf{path: join(path, m.Source), reload: r, slot: special{shower: m.show}})
+		visit(leaf{path: element(path, m.Source), reload: r, slot: special{shower: m.show}})
 	}
 }
 

@@ -1,7 +1,9 @@
 package conf
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
+	"encoding/hex"
 	"slices"
 	"strings"
 )
@@ -80,6 +82,26 @@ func curves(place *[]tls.CurveID) slot {
 			}
 			return showList(names)
 		},
+	}
+}
+
+// fingerprints takes a list of SHA-256 in hex, which are kept in lower case.
+func fingerprints(place *[]string) slot {
+	return special{
+		"list of hex SHA-256",
+		func(d *decoder, path string, v *value) {
+			sums := []string{}
+			each(v, func(item *value) {
+				sum := strings.ToLower(item.text)
+				if raw, err := hex.DecodeString(sum); err != nil || len(raw) != sha256.Size {
+					d.wrong(path, item, "64 hex digits, the SHA-256 of a public key")
+					return
+				}
+				sums = append(sums, sum)
+			})
+			*place = sums
+		},
+		func() string { return showList(*place) },
 	}
 }
 

@@ -44,6 +44,8 @@ type value struct {
 	// items of an array, fields of a map in the order of the file.
 	items  []*value
 	fields []*field
+	// index finds the last field of each key; it is nil until a variable asks.
+	index map[string]*field
 	// weight is the number of values at and below this one. A variable makes
 	// a value occur many times; the weight counts each.
 	weight int
@@ -56,6 +58,25 @@ type field struct {
 	value *value
 	// used says that a variable refers to the key, so it need not be known.
 	used bool
+}
+
+// add appends a field to a map.
+func (v *value) add(f *field) {
+	v.fields = append(v.fields, f)
+	if v.index != nil {
+		v.index[f.key] = f
+	}
+}
+
+// lookup returns the last field of that key, nil when there is none.
+func (v *value) lookup(key string) *field {
+	if v.index == nil {
+		v.index = make(map[string]*field, len(v.fields))
+		for _, f := range v.fields {
+			v.index[f.key] = f
+		}
+	}
+	return v.index[key]
 }
 
 // show returns v as errors name it: `number 12`, `string "abc"`, `a block`.

@@ -23,20 +23,18 @@ func isVariable(w word) bool {
 func (p *parser) variable(w word) (*value, error) {
 	name := w.text[1:]
 	for _, scope := range slices.Backward(p.scopes) {
-		for _, f := range slices.Backward(scope.fields) {
-			if f.key == name {
-				f.used = true
-				return f.value.referred(name, w.pos), nil
-			}
+		if f := scope.lookup(name); f != nil {
+			f.used = true
+			return f.value.referred(name, w.pos), nil
 		}
 	}
 	if ring := slices.Index(p.environment, name); ring >= 0 {
 		names := append(p.environment[ring:], name)
-		return nil, p.lx.errorf(w.pos, "variable cycle: $%s", strings.Join(names, " refers to $"))
+		return nil, lexError(w.pos, "variable cycle: $%s", strings.Join(names, " refers to $"))
 	}
 	text, ok := os.LookupEnv(name)
 	if !ok {
-		return nil, p.lx.errorf(w.pos, "the variable $%s is set neither above nor in the environment; quote the value if it is meant as text", shorten(name))
+		return nil, lexError(w.pos, "the variable $%s is set neither above nor in the environment; quote the value if it is meant as text", shorten(name))
 	}
 	return p.environmentValue(w, name, text)
 }
@@ -59,7 +57,7 @@ func (p *parser) environmentValue(w word, name, text string) (*value, error) {
 		}
 	}
 	e, _ := err.(Error)
-	return nil, Error{w.pos.File, w.pos.Line, w.pos.Column, "in the environment variable $" + name + ": " + e.Text}
+	return nil, lexError(w.pos, "in the environment variable $%s: %s", name, e.Text)
 }
 
 // soleValue parses a text that is one value and nothing else. No text at all
@@ -75,7 +73,7 @@ func (p *parser) soleValue() (*value, error) {
 		return nil, err
 	}
 	if lx.skipLines(); lx.peek() != 0 {
-		return nil, lx.errorf(lx.here(), "expected one value, got %s after it; quote text with blanks", lx.shown())
+		return nil, lexError(lx.here(), "expected one value, got %s after it; quote text with blanks", lx.shown())
 	}
 	return v, nil
 }

@@ -1,0 +1,160 @@
+package conf
+
+import (
+	"fmt"
+	"strings"
+)
+
+// missing is a feature whose keys parse although it is not built yet.
+type missing struct {
+	// key is the path of the block or key, without the names of elements.
+	key string
+	// feature is what it is called in the error.
+	feature string
+	// used returns the paths where o asks for it.
+	used func(o *Options) []string
+}
+
+// unsupported lists the features that are not built yet. Whoever builds one
+// deletes its row.
+var unsupported = []missing{
+	{"cluster", "clustering", func(o *Options) []string { return when(o.Cluster != nil, "cluster") }},
+	{"gateway", "gateways", func(o *Options) []string { return when(o.Gateway != nil, "gateway") }},
+	{"leafnodes", "leaf nodes", func(o *Options) []string { return when(o.LeafNodes != nil, "leafnodes") }},
+	{"mqtt", "MQTT", func(o *Options) []string { return when(o.MQTT != nil, "mqtt") }},
+	{"jetstream", "JetStream", func(o *Options) []string {
+		return when(o.JetStream != nil && o.JetStream.Enabled, "jetstream")
+	}},
+	{"default_js_domain", "JetStream", func(o *Options) []string {
+		return when(len(o.Operator.DefaultJetStreamDomains) > 0, "default_js_domain")
+	}},
+	{"accounts.jetstream", "JetStream", perAccount("jetstream", func(a *Account) bool { return a.JetStream != nil })},
+	{"accounts.exports", "exporting to other accounts", perAccount("exports", func(a *Account) bool { return len(a.Exports) > 0 })},
+	{"accounts.imports", "importing from other accounts", perAccount("imports", func(a *Account) bool { return len(a.Imports) > 0 })},
+	{"accounts.mappings", "subject mapping", perAccount("mappings", func(a *Account) bool { return len(a.Mappings) > 0 })},
+	{"accounts.msg_trace", "message tracing", perAccount("msg_trace", func(a *Account) bool { return a.MessageTrace != nil })},
+	{"mappings", "subject mapping", func(o *Options) []string { return when(len(o.Mappings) > 0, "mappings") }},
+	{"operator", "operator mode", func(o *Options) []string { return when(len(o.Operator.Operators) > 0, "operator") }},
+	{"trusted_keys", "operator mode", func(o *Options) []string { return when(len(o.Operator.TrustedKeys) > 0, "trusted_keys") }},
+	{"resolver", "operator mode", func(o *Options) []string { return when(o.Operator.Resolver != nil, "resolver") }},
+	{"resolver_preload", "operator mode", func(o *Options) []string {
+		return when(len(o.Operator.ResolverPreload) > 0, "resolver_preload")
+	}},
+	{"resolver_pinned_accounts", "operator mode", func(o *Options) []string {
+		return when(len(o.Operator.ResolverPinnedAccounts) > 0, "resolver_pinned_accounts")
+	}},
+	{"resolver_tls", "operator mode", func(o *Options) []string { return when(o.Operator.ResolverTLS != nil, "resolver_tls") }},
+	{"default_sentinel", "operator mode", func(o *Options) []string {
+		return when(o.Operator.DefaultSentinel != "", "default_sentinel")
+	}},
+	{"authorization.auth_callout", "auth callout", func(o *Options) []string {
+		return when(o.Authorization.Callout != nil, "authorization.auth_callout")
+	}},
+	{"authorization.proxy_required", "trusting proxies", func(o *Options) []string {
+		return when(o.Authorization.ProxyRequired, "authorization.proxy_required")
+	}},
+	{"authorization.users.proxy_required", "trusting proxies", func(o *Options) []string {
+		return proxied("authorization.users", o.Authorization.Users)
+	}},
+	{"accounts.users.proxy_required", "trusting proxies", func(o *Options) []string {
+		var paths []string
+		for i := range o.Accounts {
+			paths = append(paths, proxied(element("accounts", o.Accounts[i].Name)+".users", o.Accounts[i].Users)...)
+		}
+		return paths
+	}},
+	{"proxies", "trusting proxies", func(o *Options) []string { return when(o.Proxies != nil, "proxies") }},
+	{"proxy_protocol", "the PROXY protocol", func(o *Options) []string { return when(o.ProxyProtocol, "proxy_protocol") }},
+	{"ocsp", "OCSP", func(o *Options) []string { return when(o.OCSP != nil && o.OCSP.Mode != "never", "ocsp") }},
+	{"ocsp_cache", "OCSP", func(o *Options) []string { return when(o.OCSPCache != nil && o.OCSPCache.Type != "none", "ocsp_cache") }},
+	{"tls.ocsp_peer", "OCSP", func(o *Options) []string {
+		return when(o.TLS != nil && o.TLS.OCSPPeer != nil && o.TLS.OCSPPeer.Verify, "tls.ocsp_peer")
+	}},
+	{"tls.cert_store", "the Windows certificate store", func(o *Options) []string {
+		return when(o.TLS != nil && o.TLS.CertStore.Store != "", "tls.cert_store")
+	}},
+	{"websocket.tls.ocsp_peer", "OCSP", func(o *Options) []string {
+		t := o.webSocketTLS()
+		return when(t.OCSPPeer != nil && t.OCSPPeer.Verify, "websocket.tls.ocsp_peer")
+	}},
+	{"websocket.tls.cert_store", "the Windows certificate store", func(o *Options) []string {
+		return when(o.webSocketTLS().CertStore.Store != "", "websocket.tls.cert_store")
+	}},
+}
+
+// Unsupported returns an error for each thing that o asks for and this version
+// cannot do yet, where it was set. A server refuses to start with any.
+func Unsupported(o *Options) []Error {
+	var r report
+	for _, m := range unsupported {
+		for _, path := range m.used(o) {
+			r.fail(o.position(path), "%s: %s is not available in this version", path, m.feature)
+		}
+	}
+	return r.errors.sorted()
+}
+
+// isUnsupported reports whether a key is, or is below, one of those not built.
+func isUnsupported(key string) bool {
+	for _, m := range unsupported {
+		if key == m.key || strings.HasPrefix(key, m.key+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// when returns the path if the condition holds.
+func when(used bool, path string) []string {
+	if !used {
+		return nil
+	}
+	return []string{path}
+}
+
+// perAccount asks each account, and returns the paths of that key of theirs.
+func perAccount(key string, used func(*Account) bool) func(*Options) []string {
+	return func(o *Options) []string {
+		var paths []string
+		for i := range o.Accounts {
+			paths = append(paths, when(used(&o.Accounts[i]), join(element("accounts", o.Accounts[i].Name), key))...)
+		}
+		return paths
+	}
+}
+
+// proxied returns the paths of users that must come through a proxy.
+func proxied(path string, users []User) []string {
+	var paths []string
+	for i := range users {
+		paths = append(paths, when(users[i].ProxyRequired, fmt.Sprintf("%s.proxy_required", indexed(path, i)))...)
+	}
+	return paths
+}
+
+// webSocketTLS returns the TLS block of the WebSocket listener, empty for none.
+func (o *Options) webSocketTLS() *TLS {
+	if o.WebSocket == nil || o.WebSocket.TLS == nil {
+		return &TLS{}
+	}
+	return o.WebSocket.TLS
+}
+
+// position returns where a key was set. Without a position of its own, as for
+// keys set by flags, it is the one of the block around it, or else unknown.
+func (o *Options) position(path string) Position {
+	for path != "" {
+		if p, ok := o.positions[path]; ok {
+			return p
+		}
+		path = path[:max(0, strings.LastIndexAny(path, ".["))]
+	}
+	return Position{}
+}
+
+// Position returns where the key with that dotted path was set; see
+// [Change.Key], but elements of user lists go by their index here.
+func (o *Options) Position(path string) (Position, bool) {
+	p, ok := o.positions[path]
+	return p, ok
+}
