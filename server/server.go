@@ -164,6 +164,8 @@ func settings(o *conf.Options) engine.Settings {
 		NoHeaders:             o.NoHeaderSupport,
 		NoStall:               o.Liveness.NoFastProducerStall,
 		Trace:                 o.Log.Trace,
+		TraceHeaders:          o.Log.TraceHeaders,
+		MaxTracedBytes:        o.Log.MaxTracedBytes,
 	}
 }
 

@@ -37,6 +37,7 @@ const (
 	flagIdentified  // credentials were accepted
 	flagConnectSeen // a CONNECT was accepted, not only assumed
 	flagSuspended   // credentials are being checked elsewhere; nothing is parsed until then
+	flagTrace       // in a worker's copy only: operations are logged
 )
 
 // defaultFlags hold until a CONNECT says otherwise.

@@ -26,6 +26,8 @@ type Settings struct {
 	NoHeaders             bool          // headers are not supported
 	NoStall               bool          // never park a publisher for a slow subscriber
 	Trace                 bool          // log each protocol operation
+	TraceHeaders          bool          // of messages with headers log those only
+	MaxTracedBytes        int           // of a message; 0: all
 }
 
 // Handler decides what the engine does not: who may in, and what they are told.

@@ -9,7 +9,7 @@ import (
 )
 
 // flagsSlow are the properties of a publisher that keep its messages off the fast loop.
-const flagsSlow = flagVerbose | flagPedantic | flagNoEcho
+const flagsSlow = flagVerbose | flagPedantic | flagNoEcho | flagTrace
 
 // publish routes one message of c.
 func (w *worker) publish(c *Conn, f *wire.Frame) error {
@@ -166,6 +166,9 @@ func (w *worker) deliverSpecial(from *Conn, t *target, f *wire.Frame) bool {
 	}
 	if t.conn == from && from.has(flagNoEcho) {
 		return false
+	}
+	if w.flags&flagTrace != 0 {
+		w.traceOut(t.conn, t, f)
 	}
 	if r := t.conn.replies.Load(); r != nil && f.Reply != nil {
 		r.Expect(string(f.Reply), w.engine.now())

@@ -81,6 +81,9 @@ func (w *worker) input(c *Conn, b []byte) (used int, err error) {
 			break
 		}
 		used += n
+		if w.flags&flagTrace != 0 {
+			w.traceIn(c, &w.frame)
+		}
 		if w.frame.Verb <= wire.VerbHPub && w.profile != nil {
 			err = w.publish(c, &w.frame)
 		} else {
@@ -106,6 +109,9 @@ func (w *worker) begin(c *Conn) {
 func (w *worker) adopt(c *Conn) {
 	w.profile = c.profile.Load()
 	w.flags = flag(c.flags.Load())
+	if w.engine.settings.Load().Trace {
+		w.flags |= flagTrace
+	}
 	if w.profile == nil {
 		return
 	}

@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+
+	"runnel/server/logs"
+	"runnel/server/wire"
+)
+
+// traceIn logs what a client sent. Secrets of CONNECT are left out.
+func (w *worker) traceIn(c *Conn, f *wire.Frame) {
+	args := ""
+	switch f.Verb {
+	case wire.VerbPub, wire.VerbHPub:
+		args = " " + string(f.Subject)
+		if f.Reply != nil {
+			args += " " + string(f.Reply)
+		}
+		if f.Verb == wire.VerbHPub {
+			args += " " + strconv.Itoa(f.HeaderBytes)
+		}
+		args += " " + strconv.Itoa(f.BodyBytes)
+	case wire.VerbSub:
+		args = " " + string(f.Subject)
+		if f.Queue != nil {
+			args += " " + string(f.Queue)
+		}
+		args += " " + string(f.SID)
+	case wire.VerbUnsub:
+		args = " " + string(f.SID)
+		if f.Max > 0 {
+			args += " " + strconv.Itoa(f.Max)
+		}
+	}
+	w.trace(c, "<<- ["+f.Verb.String()+args+"]")
+	if f.Verb == wire.VerbPub || f.Verb == wire.VerbHPub {
+		w.trace(c, "<<- MSG_PAYLOAD: "+w.traced(f))
+	}
+}
+
+// traceOut logs a delivery to c.
+func (w *worker) traceOut(c *Conn, t *target, f *wire.Frame) {
+	w.trace(c, "->> [MSG "+string(f.Subject)+" "+t.sub.SID+" "+strconv.Itoa(f.BodyBytes)+"]")
+}
+
+func (w *worker) trace(c *Conn, text string) {
+	w.engine.logger.Log(context.Background(), logs.LevelTrace, text, slog.Uint64("cid", c.id))
+}
+
+// traced is the part of a message that is shown: cut to the configured length, or its headers only.
+func (w *worker) traced(f *wire.Frame) string {
+	s := w.engine.settings.Load()
+	body := f.Body()
+	if s.TraceHeaders && f.HeaderBytes > 0 {
+		body = f.Header()
+	}
+	if most := s.MaxTracedBytes; most > 0 && len(body) > most {
+		return strconv.Quote(string(body[:most])) + "..."
+	}
+	return strconv.Quote(string(body))
+}
