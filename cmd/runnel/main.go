@@ -1,0 +1,50 @@
+// Command runnel is the message server, and the small tools around it: check
+// and explain a configuration, measure a server, ask for its health.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"runnel/server"
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run does what the command line says and returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) == 0 {
+		return serverCommand(ctx, args, stdout, stderr)
+	}
+	switch args[0] {
+	case "bench":
+		return benchCommand(ctx, args[1:], stdout, stderr)
+	case "config":
+		return configCommand(args[1:], stdout, stderr)
+	case "healthcheck":
+		return healthCommand(ctx, args[1:], stderr)
+	case "version":
+		printVersion(stdout)
+		return 0
+	case "help":
+		fmt.Fprint(stdout, helpText)
+		return 0
+	default:
+		return serverCommand(ctx, args, stdout, stderr)
+	}
+}
+
+func printVersion(w io.Writer) {
+	fmt.Fprintf(w, "runnel: v%s (NATS %s compatible)\n", server.Version, server.NATSVersion)
+}
+
+// fail reports an error, one line for each that it joins, and returns the
+// exit code for it.
+func fail(stderr io.Writer, err error) int {
+	fmt.Fprintf(stderr, "runnel: %v\n", err)
+	return 1
+}

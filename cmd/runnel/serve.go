@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime"
+	"sync"
+	"time"
+
+	"runnel/conf"
+	"runnel/server"
+	"runnel/server/logs"
+)
+
+// shutdownTimeout is how long clients may take to receive what is queued for
+// them when the server ends.
+const shutdownTimeout = 10 * time.Second
+
+// serverCommand runs "runnel" without a subcommand: the server, or one of the
+// flags that only print or check something.
+func serverCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	c, err := parseCommandLine(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return 1
+	case c.help:
+		fmt.Fprint(stdout, helpText)
+		return 0
+	case c.helpTLS:
+		fmt.Fprint(stdout, helpTLSText)
+		return 0
+	case c.version:
+		printVersion(stdout)
+		return 0
+	case c.signal != "":
+		return signalCommand(c.signal, stderr)
+	case c.check:
+		return checkConfig(c, stdout, stderr)
+	}
+	o, err := c.options()
+	if err != nil {
+		return reportConfig(stderr, err)
+	}
+	log, err := logs.Open(logConfig(o, stderr))
+	if err != nil {
+		return fail(stderr, err)
+	}
+	code := serve(ctx, c, o, log, stderr)
+	if err := log.Close(); err != nil {
+		return fail(stderr, fmt.Errorf("close log: %w", err))
+	}
+	return code
+}
+
+// process is the running server with all that belongs to the process and not
+// to the server: signals, files, the log, the service manager.
+type process struct {
+	command *commandLine
+	server  *server.Server
+	log     *logs.Log
+	logger  *slog.Logger
+	stderr  io.Writer // where the log goes without another place
+	manager *serviceManager
+
+	mu    sync.Mutex // one reload at a time; guards files
+	files files
+}
+
+// serve runs a server until it is told to end, and returns the exit code.
+func serve(ctx context.Context, c *commandLine, o *conf.Options, log *logs.Log, stderr io.Writer) int {
+	p := &process{command: c, log: log, logger: log.Logger(), stderr: stderr, manager: newServiceManager(os.Getenv)}
+	// Signals that come while the server starts must not be lost.
+	received := make(chan os.Signal, 8)
+	signal.Notify(received, handledSignals()...)
+	defer signal.Stop(received)
+	if err := p.start(o); err != nil {
+		p.logger.Log(ctx, logs.LevelFatal, err.Error())
+		return 1
+	}
+	p.logger.Info("Server is ready")
+	p.tell(p.manager.ready())
+	return p.run(ctx, received)
+}
+
+// start opens the server and writes the files.
+func (p *process) start(o *conf.Options) error {
+	raiseThreads(max(1, runtime.NumCPU()/2))
+	p.logger.Info("Starting runnel")
+	p.logger.Info(fmt.Sprintf("  Version:  %s (NATS %s compatible)", server.Version, server.NATSVersion))
+	if o.File != "" {
+		p.logger.Info(fmt.Sprintf("Using configuration file: %s (%s)", o.File, o.Digest))
+	}
+	for _, w := range o.Warnings {
+		p.logger.Warn(w.Error())
+	}
+	var err error
+	if p.server, err = server.Open(o, p.logger); err != nil {
+		return fmt.Errorf("cannot start: %w", err)
+	}
+	p.logger.Info("  Name:     " + p.server.Name())
+	p.logger.Info("  ID:       " + p.server.ID())
+	p.server.OnReloadRequest(p.reload)
+	if err := p.files.write(o, p.server.Ports()); err != nil {
+		return errors.Join(err, p.server.Close())
+	}
+	return nil
+}
+
+// run acts on signals until the server has ended.
+func (p *process) run(ctx context.Context, received <-chan os.Signal) int {
+	var background sync.WaitGroup
+	defer background.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // before the wait
+	leaving := false
+	for {
+		select {
+		case <-ctx.Done():
+			return p.end()
+		case <-p.server.Done():
+			return p.end()
+		case s := <-received:
+			p.logger.Info(fmt.Sprintf("Trapped %q signal", s))
+			switch actionOf(s) {
+			case actionReload:
+				if err := p.reload(); err != nil {
+					p.logger.Error("reload: " + err.Error())
+				}
+			case actionReopen:
+				if err := p.log.Reopen(); err != nil {
+					p.logger.Error("reopen log: " + err.Error())
+				}
+			case actionLameDuck:
+				leaving = true
+				background.Go(func() { p.server.LameDuck(ctx) })
+			case actionTerminate:
+				// Clients are being sent away already; let that finish.
+				if !leaving {
+					return p.end()
+				}
+			case actionInterrupt:
+				return p.end()
+			}
+		}
+	}
+}
+
+// end shuts the server down, if it has not ended already, and cleans up.
+func (p *process) end() int {
+	p.tell(p.manager.stopping())
+	p.logger.Info("Initiating Shutdown...")
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	// Who presses Ctrl-C again does not want to wait.
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	if err := p.server.Shutdown(ctx); err != nil {
+		p.logger.Warn("shutdown cut connections: " + err.Error())
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.files.remove(); err != nil {
+		p.logger.Warn(err.Error())
+	}
+	p.logger.Info("Server Exiting..")
+	return 0
+}
+
+// reload reads the configuration file again, under the same flags.
+func (p *process) reload() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.command.configFile == "" {
+		return errors.New("the server was started without a config file")
+	}
+	p.tell(p.manager.reloading())
+	defer func() { p.tell(p.manager.ready()) }()
+	o, err := p.command.options()
+	if err != nil {
+		return err
+	}
+	changes, err := p.server.Reload(o)
+	if err != nil {
+		return err
+	}
+	for _, w := range o.Warnings {
+		p.logger.Warn(w.Error())
+	}
+	for _, c := range changes {
+		p.logger.Info("Reloaded: " + c.String())
+	}
+	err = errors.Join(p.log.Reload(logConfig(o, p.stderr)), p.files.write(o, p.server.Ports()))
+	p.logger.Info("Reloaded server configuration")
+	return err
+}
+
+// tell logs that the service manager could not be told something.
+func (p *process) tell(err error) {
+	if err != nil {
+		p.logger.Warn(err.Error())
+	}
+}
+
+// logConfig says where the options want the log.
+func logConfig(o *conf.Options, stderr io.Writer) logs.Config {
+	return logs.Config{
+		Debug:        o.Log.Debug,
+		Trace:        o.Log.Trace || o.Log.TraceVerbose,
+		Time:         o.Log.Time,
+		UTC:          o.Log.TimeUTC,
+		File:         o.Log.File,
+		MaxFileBytes: o.Log.MaxFileBytes,
+		MaxFiles:     o.Log.MaxFiles,
+		Syslog:       o.Log.Syslog,
+		RemoteSyslog: o.Log.RemoteSyslog,
+		Name:         "runnel",
+		Output:       stderr,
+	}
+}
+
+// raiseThreads makes room for goroutines beside the pollers, each of which
+// keeps a thread busy. A GOMAXPROCS that somebody has set stays.
+func raiseThreads(pollers int) {
+	if os.Getenv("GOMAXPROCS") == "" && runtime.GOMAXPROCS(0) < pollers+2 {
+		runtime.GOMAXPROCS(pollers + 2)
+	}
+}
