@@ -67,7 +67,7 @@ func (p *Parser) hpub(b []byte, f *Frame) (int, error) {
 	if i >= len(b)-1 {
 		return p.partialLine(b, start)
 	}
-	if !ok || b[i] != ' ' {
+	if !ok || b[i] != ' ' || header == 0 {
 		return p.control(b, f)
 	}
 	size, i, ok := digits(b, i+1)
@@ -144,7 +144,7 @@ func (p *Parser) body(b []byte, f *Frame, verb Verb, tail, payload int, reply []
 }
 
 // oddPub parses PUB and HPUB whose line (args, ending before payload) is legal but not canonical, and builds
-// a canonical tail in new memory.
+// a canonical tail in new memory. HPUB without a header block becomes PUB: nobody could parse HMSG with none.
 func (p *Parser) oddPub(b []byte, payload int, args []byte, f *Frame) (int, error) {
 	verb, sizes, malformed := f.Verb, 1, ErrPubArguments
 	if verb == VerbHPub {
@@ -172,12 +172,15 @@ func (p *Parser) oddPub(b []byte, payload int, args []byte, f *Frame) (int, erro
 		return 0, err
 	}
 	f.Subject = tok[0]
+	if header == 0 {
+		f.Verb = VerbPub
+	}
 	line := make([]byte, 0, len(reply)+24+len(f.Tail))
 	if reply != nil {
 		line = append(append(line, reply...), ' ')
 		f.Reply = line[:len(reply):len(reply)]
 	}
-	if verb == VerbHPub {
+	if f.Verb == VerbHPub {
 		line = append(strconv.AppendInt(line, int64(header), 10), ' ')
 	}
 	line = append(strconv.AppendInt(line, int64(size), 10), "\r\n"...)
