@@ -44,7 +44,8 @@ const (
 var layers = []layer{
 	// 0: know nothing of ours.
 	{"subjects", "", ""},
-	{"conf", "", ""},
+	{"conf/syntax", "", ""},
+	{"conf", "conf/syntax", ""},
 	{"headers", "", ""},
 	{"jetlog/vfs", "", ""},
 	// 1: streams on disk.
