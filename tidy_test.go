@@ -45,7 +45,7 @@ var layers = []layer{
 	// 0: know nothing of ours.
 	{"subjects", "", ""},
 	{"conf/syntax", "", ""},
-	{"conf", "conf/syntax", ""},
+	{"conf", "subjects conf/syntax", ""},
 	{"headers", "", ""},
 	{"jetlog/vfs", "", ""},
 	// 1: streams on disk.

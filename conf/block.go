@@ -1,13 +1,17 @@
 package conf
 
-import "strconv"
+import (
+	"strconv"
+
+	"runnel/conf/syntax"
+)
 
 // The slots of values with keys below them: one block, a list of blocks, or
 // blocks by name. See [branch].
 
 // shortForm reads a form of a block that is not a map. It returns the block,
 // nil for none, made from the defaults t, and whether v is of that form.
-type shortForm[T any] func(d *decoder, path string, v *value, t *T) (*T, bool)
+type shortForm[T any] func(d *decoder, path string, v *syntax.Value, t *T) (*T, bool)
 
 // blockSlot takes one block.
 type blockSlot[T any] struct {
@@ -59,9 +63,9 @@ func (s blockSlot[T]) show() string {
 	return ""
 }
 
-func (s blockSlot[T]) read(d *decoder, path string, v *value) {
+func (s blockSlot[T]) read(d *decoder, path string, v *syntax.Value) {
 	t := s.fresh()
-	if v.kind == kindMap {
+	if v.Kind == syntax.Map {
 		readKeys(d, path, v, s.keys, t)
 		s.set(t)
 		return
@@ -103,19 +107,19 @@ func blocks[T any](place *[]T, keys []key[T], fresh func() *T, id func(*T) strin
 func (s blocksSlot[T]) kind() string { return "list of blocks" }
 func (s blocksSlot[T]) show() string { return "" }
 
-func (s blocksSlot[T]) read(d *decoder, path string, v *value) {
-	if v.kind != kindArray {
+func (s blocksSlot[T]) read(d *decoder, path string, v *syntax.Value) {
+	if v.Kind != syntax.Array {
 		d.wrong(path, v, "a list [ {...}, ... ]")
 		return
 	}
-	elements := make([]T, 0, len(v.items))
-	for i, item := range v.items {
-		if d.full() {
+	elements := make([]T, 0, len(v.Items))
+	for i, item := range v.Items {
+		if d.Full() {
 			return
 		}
 		t := s.fresh()
 		at := indexed(path, i)
-		d.positions[at] = item.pos
+		d.positions[at] = item.Pos
 		readKeys(d, at, item, s.keys, t)
 		elements = append(elements, *t)
 	}
@@ -153,24 +157,24 @@ func named[T any](place *[]T, keys []key[T], fresh func(string) *T, id func(*T) 
 	return namedSlot[T]{place, keys, fresh, id}
 }
 
-func (s namedSlot[T]) kind() string { return "block of named blocks, or list of names" }
+func (s namedSlot[T]) kind() string { return "block of named blocks" }
 func (s namedSlot[T]) show() string { return "" }
 
-func (s namedSlot[T]) read(d *decoder, path string, v *value) {
+func (s namedSlot[T]) read(d *decoder, path string, v *syntax.Value) {
 	elements := []T{}
-	if v.kind == kindArray {
-		for _, item := range v.items {
-			if !item.isScalar() {
+	if v.Kind == syntax.Array {
+		for _, item := range v.Items {
+			if !item.IsScalar() {
 				d.wrong(path, item, "a name")
 				continue
 			}
-			d.positions[element(path, item.text)] = item.pos
-			elements = append(elements, *s.fresh(item.text))
+			d.positions[element(path, item.Text)] = item.Pos
+			elements = append(elements, *s.fresh(item.Text))
 		}
 	} else {
-		d.readNames(path, v, func(path string, f *field) {
-			t := s.fresh(f.key)
-			readKeys(d, path, f.value, s.keys, t)
+		d.readNames(path, v, func(path string, f *syntax.Field) {
+			t := s.fresh(f.Key)
+			readKeys(d, path, f.Value, s.keys, t)
 			elements = append(elements, *t)
 		})
 	}
@@ -189,17 +193,17 @@ func (s namedSlot[T]) outline(path string, r Reload, visit func(leaf)) {
 // presence is the place of an element of a list: being there is all it says.
 type presence struct{}
 
-func (presence) kind() string                  { return "element" }
-func (presence) show() string                  { return "present" }
-func (presence) read(*decoder, string, *value) {}
+func (presence) kind() string                         { return "element" }
+func (presence) show() string                         { return "present" }
+func (presence) read(*decoder, string, *syntax.Value) {}
 
 // special is a slot with a form of its own.
 type special struct {
 	words  string
-	reader func(d *decoder, path string, v *value)
+	reader func(d *decoder, path string, v *syntax.Value)
 	shower func() string
 }
 
-func (s special) kind() string                           { return s.words }
-func (s special) show() string                           { return s.shower() }
-func (s special) read(d *decoder, path string, v *value) { s.reader(d, path, v) }
+func (s special) kind() string                                  { return s.words }
+func (s special) show() string                                  { return s.shower() }
+func (s special) read(d *decoder, path string, v *syntax.Value) { s.reader(d, path, v) }

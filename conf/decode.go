@@ -3,12 +3,14 @@ package conf
 import (
 	"slices"
 	"strings"
+
+	"runnel/conf/syntax"
 )
 
 // decoder turns parsed values into options. It goes on after errors, so that
 // all of them are reported at once.
 type decoder struct {
-	*report
+	*syntax.Report
 	// positions is where each key was set, by dotted path.
 	positions map[string]Position
 	// elsewhere finds keys of other blocks by name, to suggest them.
@@ -16,29 +18,29 @@ type decoder struct {
 }
 
 // wrong reports that the value of a key is not what it must be.
-func (d *decoder) wrong(path string, v *value, expected string) {
-	d.fail(v.pos, "%s: expected %s, got %s", path, expected, v.show())
+func (d *decoder) wrong(path string, v *syntax.Value, expected string) {
+	d.Fail(v.Pos, "%s: expected %s, got %s", path, expected, v.String())
 }
 
 // readKeys decodes the map v into t by its schema. path is that of the block,
 // empty for the top level.
-func readKeys[T any](d *decoder, path string, v *value, keys []key[T], t *T) {
-	if v.kind != kindMap {
+func readKeys[T any](d *decoder, path string, v *syntax.Value, keys []key[T], t *T) {
+	if v.Kind != syntax.Map {
 		d.wrong(path, v, "a block { ... }")
 		return
 	}
 	type choice struct {
 		key   *key[T]
-		field *field
+		field *syntax.Field
 	}
 	var chosen []choice
-	for _, f := range v.fields {
-		if d.full() {
+	for _, f := range v.Fields {
+		if d.Full() {
 			return
 		}
-		k := find(keys, f.key)
+		k := find(keys, f.Key)
 		if k == nil {
-			if !f.used {
+			if !f.Used {
 				d.unknown(path, f, namesOf(keys))
 			}
 			continue
@@ -52,48 +54,48 @@ func readKeys[T any](d *decoder, path string, v *value, keys []key[T], t *T) {
 	}
 	for _, c := range chosen {
 		at := join(path, c.key.name())
-		d.positions[at] = c.field.pos
-		c.key.slot(t).read(d, at, c.field.value)
+		d.positions[at] = c.field.Pos
+		c.key.slot(t).read(d, at, c.field.Value)
 	}
 }
 
 // readNames calls read for the last occurrence of each key of the map v, whose
 // keys are free names, in the order of the file.
-func (d *decoder) readNames(path string, v *value, read func(path string, f *field)) {
-	if v.kind != kindMap {
+func (d *decoder) readNames(path string, v *syntax.Value, read func(path string, f *syntax.Field)) {
+	if v.Kind != syntax.Map {
 		d.wrong(path, v, "a block { ... }")
 		return
 	}
-	last := make(map[string]*field, len(v.fields))
-	for _, f := range v.fields {
-		if earlier := last[f.key]; earlier != nil {
+	last := make(map[string]*syntax.Field, len(v.Fields))
+	for _, f := range v.Fields {
+		if earlier := last[f.Key]; earlier != nil {
 			d.repeated(path, f, earlier)
 		}
-		last[f.key] = f
+		last[f.Key] = f
 	}
-	for _, f := range v.fields {
-		if last[f.key] == f && !d.full() {
-			at := element(path, f.key)
-			d.positions[at] = f.pos
+	for _, f := range v.Fields {
+		if last[f.Key] == f && !d.Full() {
+			at := element(path, f.Key)
+			d.positions[at] = f.Pos
 			read(at, f)
 		}
 	}
 }
 
 // repeated warns that a key is there twice.
-func (d *decoder) repeated(path string, f, earlier *field) {
-	d.warn(f.pos, "%q is set twice%s; this one replaces the one of line %d", shorten(f.key), inBlock(path), earlier.pos.Line)
+func (d *decoder) repeated(path string, f, earlier *syntax.Field) {
+	d.Warn(f.Pos, "%q is set twice%s; this one replaces the one of line %d", syntax.Shorten(f.Key), inBlock(path), earlier.Pos.Line)
 }
 
 // unknown reports a key that its block does not have.
-func (d *decoder) unknown(path string, f *field, names []string) {
+func (d *decoder) unknown(path string, f *syntax.Field, names []string) {
 	text := ""
-	if near := nearest(f.key, names); near != "" {
+	if near := nearest(f.Key, names); near != "" {
 		text = "; did you mean \"" + near + "\"?"
-	} else if other := d.elsewhere(f.key); other != "" {
+	} else if other := d.elsewhere(f.Key); other != "" {
 		text = "; did you mean \"" + other + "\"?"
 	}
-	d.fail(f.pos, "unknown key %q%s%s", shorten(f.key), inBlock(path), text)
+	d.Fail(f.Pos, "unknown key %q%s%s", syntax.Shorten(f.Key), inBlock(path), text)
 }
 
 // inBlock names the block in an error text, nothing for the top level.

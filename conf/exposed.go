@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+
+	"runnel/conf/syntax"
 )
 
 // exposed returns a warning when a config file with secrets can be read by
@@ -24,7 +26,7 @@ func exposed(path string, o *Options) *Error {
 func (o *Options) hasSecrets() bool {
 	found := false
 	walkKeys(serverKeys, o, "", ReloadNo, func(l leaf) {
-		if s, ok := l.slot.(secretSlot); ok && s.show() != "" && !isBcrypt(s.show()) {
+		if s, ok := l.slot.(secretSlot); ok && s.show() != "" && !syntax.IsPasswordHash(s.show()) {
 			found = true
 		}
 	})

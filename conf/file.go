@@ -2,18 +2,16 @@ package conf
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"math"
 	"time"
+
+	"runnel/conf/syntax"
 )
 
 // ParseFile reads and decodes a config file. Its errors are those of [Parse];
 // a file that cannot be read gives an [Errors] with one entry too.
 func ParseFile(path string) (*Options, error) {
-	text, err := readFile(path)
+	text, err := syntax.ReadFile(path)
 	if err != nil {
 		return nil, Errors{{File: path, Text: fmt.Sprintf("cannot read the config: %v", err)}}
 	}
@@ -32,22 +30,22 @@ func ParseFile(path string) (*Options, error) {
 // validated. A non-nil error is an [Errors] with all that is wrong, and the
 // options are then nil.
 func Parse(name string, text []byte) (*Options, error) {
-	r := &report{}
-	root := parseText(r, name, text)
-	complete := len(r.errors) == 0
+	r := &syntax.Report{}
+	root := syntax.Parse(r, name, text)
+	complete := len(r.Errors) == 0
 	o := Defaults()
-	d := &decoder{report: r, positions: o.positions, elsewhere: elsewhere}
+	d := &decoder{Report: r, positions: o.positions, elsewhere: elsewhere}
 	readKeys(d, "", root, serverKeys, o)
 	o.fillIn()
 	if complete { // else keys would be missed that are there
 		o.check(r)
 	}
-	if err := r.errors.asError(); err != nil {
+	if err := r.Errors.AsError(); err != nil {
 		return nil, err
 	}
 	o.File = name
-	o.Digest = digest(root)
-	o.Warnings = r.warnings.sorted()
+	o.Digest = root.Digest()
+	o.Warnings = r.Warnings.Sorted()
 	return o, nil
 }
 
@@ -87,44 +85,4 @@ func (o *Options) AuthTimeout() time.Duration {
 		return o.TLS.Timeout + time.Second
 	}
 	return 2 * time.Second
-}
-
-// digest identifies a config by the JSON of its values. The incumbent does the
-// same, so that equal files have equal digests on both.
-func digest(root *value) string {
-	h := sha256.New()
-	// Nothing in a config can fail to encode: see plain.
-	_ = json.NewEncoder(h).Encode(root.plain())
-	return "sha256:" + hex.EncodeToString(h.Sum(nil))
-}
-
-// plain returns v as encoding/json knows it. Of repeated keys the last counts.
-func (v *value) plain() any {
-	switch v.kind {
-	case kindMap:
-		m := make(map[string]any, len(v.fields))
-		for _, f := range v.fields {
-			m[f.key] = f.value.plain()
-		}
-		return m
-	case kindArray:
-		a := make([]any, len(v.items))
-		for i, item := range v.items {
-			a[i] = item.plain()
-		}
-		return a
-	case kindBoolean:
-		return v.boolean
-	case kindInteger:
-		if !v.outOfRange {
-			return v.number
-		}
-	case kindFloat:
-		if !math.IsInf(v.float, 0) {
-			return v.float
-		}
-	case kindTime:
-		return v.time
-	}
-	return v.text
 }

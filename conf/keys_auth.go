@@ -3,6 +3,8 @@ package conf
 import (
 	"strings"
 	"time"
+
+	"runnel/conf/syntax"
 )
 
 var authorizationKeys = []key[Authorization]{
@@ -62,7 +64,7 @@ var rulesKeys = []key[Rules]{
 // rules reads { allow, deny }, or only what is allowed.
 func rules(place *Rules) slot {
 	return part(place, rulesKeys, zero[Rules]).or("a subject, a list of subjects",
-		func(d *decoder, path string, v *value, r *Rules) (*Rules, bool) {
+		func(d *decoder, path string, v *syntax.Value, r *Rules) (*Rules, bool) {
 			list(&r.Allow).read(d, path, v)
 			return r, true
 		})

@@ -3,6 +3,8 @@ package conf
 import (
 	"strconv"
 	"strings"
+
+	"runnel/conf/syntax"
 )
 
 // A schema is the table of the keys of one block: what each is called, what it
@@ -28,7 +30,7 @@ type slot interface {
 	kind() string
 	// read decodes v into the place, and reports what is wrong with it. The
 	// path is that of the key, for errors and positions.
-	read(d *decoder, path string, v *value)
+	read(d *decoder, path string, v *syntax.Value)
 	// show returns the value as text, for comparing and explaining. It is
 	// empty for what is unset.
 	show() string

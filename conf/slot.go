@@ -7,13 +7,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"runnel/conf/syntax"
 )
 
 // The slots of values without keys below them. Each constructor names what it
 // accepts; see [slot].
-
-// isScalar reports whether v is neither a map nor an array.
-func (v *value) isScalar() bool { return v.kind != kindMap && v.kind != kindArray }
 
 // textSlot takes any scalar as it is written, so that a password of digits or
 // a server called `on` is what it looks like.
@@ -24,12 +23,12 @@ func text(place *string) slot { return textSlot{place} }
 func (s textSlot) kind() string { return "string" }
 func (s textSlot) show() string { return *s.place }
 
-func (s textSlot) read(d *decoder, path string, v *value) {
-	if !v.isScalar() {
+func (s textSlot) read(d *decoder, path string, v *syntax.Value) {
+	if !v.IsScalar() {
 		d.wrong(path, v, "a string")
 		return
 	}
-	*s.place = v.text
+	*s.place = v.Text
 }
 
 // choiceSlot takes one of a few words, in any case.
@@ -51,8 +50,8 @@ func (s choiceSlot[S]) strings() []string {
 	return words
 }
 
-func (s choiceSlot[S]) read(d *decoder, path string, v *value) {
-	i := slices.IndexFunc(s.words, func(w S) bool { return v.isScalar() && strings.EqualFold(string(w), v.text) })
+func (s choiceSlot[S]) read(d *decoder, path string, v *syntax.Value) {
+	i := slices.IndexFunc(s.words, func(w S) bool { return v.IsScalar() && strings.EqualFold(string(w), v.Text) })
 	if i < 0 {
 		d.wrong(path, v, s.kind())
 		return
@@ -68,12 +67,12 @@ func flag(place *bool) slot { return flagSlot{place} }
 func (s flagSlot) kind() string { return "boolean" }
 func (s flagSlot) show() string { return strconv.FormatBool(*s.place) }
 
-func (s flagSlot) read(d *decoder, path string, v *value) {
-	if v.kind != kindBoolean {
+func (s flagSlot) read(d *decoder, path string, v *syntax.Value) {
+	if v.Kind != syntax.Boolean {
 		d.wrong(path, v, "true or false")
 		return
 	}
-	*s.place = v.boolean
+	*s.place = v.Boolean
 }
 
 // numberSlot takes an integer between two bounds. With binary set it is a
@@ -115,20 +114,20 @@ func (s numberSlot[N]) kind() string {
 
 func (s numberSlot[N]) show() string { return strconv.FormatInt(int64(*s.place), 10) }
 
-func (s numberSlot[N]) read(d *decoder, path string, v *value) {
+func (s numberSlot[N]) read(d *decoder, path string, v *syntax.Value) {
 	n := v
-	if s.binary && v.kind == kindString {
+	if s.binary && v.Kind == syntax.String {
 		n = binarySize(v)
 	}
 	switch {
-	case n.kind != kindInteger && s.size:
+	case n.Kind != syntax.Integer && s.size:
 		d.wrong(path, v, "a size like 4096 or 64MB")
-	case n.kind != kindInteger:
+	case n.Kind != syntax.Integer:
 		d.wrong(path, v, "a number")
-	case n.outOfRange || n.number < s.min || n.number > s.max:
-		d.fail(v.pos, "%s: %s is out of range, it must be %s", path, shorten(v.text), bounds(s.min, s.max))
+	case n.OutOfRange || n.Number < s.min || n.Number > s.max:
+		d.Fail(v.Pos, "%s: %s is out of range, it must be %s", path, syntax.Shorten(v.Text), bounds(s.min, s.max))
 	default:
-		*s.place = N(n.number)
+		*s.place = N(n.Number)
 	}
 }
 
@@ -141,12 +140,12 @@ func bounds(minimum, maximum int64) string {
 }
 
 // binarySize reads a quoted size, all of whose suffixes are powers of 1024.
-func binarySize(v *value) *value {
-	s := strings.ToLower(strings.TrimSpace(v.text))
+func binarySize(v *syntax.Value) *syntax.Value {
+	s := strings.ToLower(strings.TrimSpace(v.Text))
 	if s != "" && strings.IndexByte("kmgtpe", s[len(s)-1]) >= 0 {
 		s += "b"
 	}
-	return scalar(word{text: s, pos: v.pos})
+	return syntax.Scalar(s, v.Pos)
 }
 
 // durationSlot takes a duration like "2m" of at least min. A number without a
@@ -183,16 +182,16 @@ func shortDuration(d time.Duration) string {
 	return t
 }
 
-func (s durationSlot) read(d *decoder, path string, v *value) {
-	t, unitless, ok := v.asDuration()
+func (s durationSlot) read(d *decoder, path string, v *syntax.Value) {
+	t, unitless, ok := asDuration(v)
 	switch {
 	case !ok:
 		d.wrong(path, v, `a duration like "30s" or "2m"`)
 	case t < s.min:
-		d.fail(v.pos, "%s: the duration %s must not be negative", path, v.text)
+		d.Fail(v.Pos, "%s: the duration %s must not be negative", path, v.Text)
 	default:
 		if unitless && !s.plain && t != 0 {
-			d.deprecate(v.pos, "%s: %s has no unit and counts seconds; write \"%ss\"", path, v.text, v.text)
+			d.Deprecate(v.Pos, "%s: %s has no unit and counts seconds; write \"%ss\"", path, v.Text, v.Text)
 		}
 		*s.place = t
 	}
@@ -200,16 +199,16 @@ func (s durationSlot) read(d *decoder, path string, v *value) {
 
 // asDuration reads v as a duration. The words come first: a bare 2m is two
 // minutes, although the language alone would call it two million.
-func (v *value) asDuration() (t time.Duration, unitless, ok bool) {
-	if !v.isScalar() {
+func asDuration(v *syntax.Value) (t time.Duration, unitless, ok bool) {
+	if !v.IsScalar() {
 		return 0, false, false
 	}
-	if t, err := time.ParseDuration(v.text); err == nil {
+	if t, err := time.ParseDuration(v.Text); err == nil {
 		return t, false, true
 	}
 	const most = float64(1<<63-1) / float64(time.Second)
-	number, err := strconv.ParseFloat(v.text, 64)
-	if v.kind != kindInteger && v.kind != kindFloat || err != nil || number > most || number < -most {
+	number, err := strconv.ParseFloat(v.Text, 64)
+	if v.Kind != syntax.Integer && v.Kind != syntax.Float || err != nil || number > most || number < -most {
 		return 0, false, false
 	}
 	return time.Duration(number * float64(time.Second)), true, true
@@ -230,25 +229,25 @@ func showList(items []string) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-func (s listSlot) read(d *decoder, path string, v *value) {
+func (s listSlot) read(d *decoder, path string, v *syntax.Value) {
 	items := []string{}
-	each(v, func(item *value) {
-		if !item.isScalar() {
+	each(v, func(item *syntax.Value) {
+		if !item.IsScalar() {
 			d.wrong(path, item, "a string")
 			return
 		}
-		items = append(items, item.text)
+		items = append(items, item.Text)
 	})
 	*s.place = items
 }
 
 // each calls read for each item of a list, or for v itself when it is none.
-func each(v *value, read func(item *value)) {
-	if v.kind != kindArray {
+func each(v *syntax.Value, read func(item *syntax.Value)) {
+	if v.Kind != syntax.Array {
 		read(v)
 		return
 	}
-	for _, item := range v.items {
+	for _, item := range v.Items {
 		read(item)
 	}
 }
@@ -261,12 +260,12 @@ func texts(place *map[string]string) slot { return textsSlot{place} }
 func (s textsSlot) kind() string { return "block of strings" }
 func (s textsSlot) show() string { return showMap(*s.place) }
 
-func (s textsSlot) read(d *decoder, path string, v *value) {
+func (s textsSlot) read(d *decoder, path string, v *syntax.Value) {
 	m := map[string]string{}
-	d.readNames(path, v, func(path string, f *field) {
+	d.readNames(path, v, func(path string, f *syntax.Field) {
 		var t string
-		text(&t).read(d, path, f.value)
-		m[f.key] = t
+		text(&t).read(d, path, f.Value)
+		m[f.Key] = t
 	})
 	*s.place = m
 }
@@ -278,12 +277,12 @@ func flags(place *map[string]bool) slot { return flagsSlot{place} }
 func (s flagsSlot) kind() string { return "block of booleans" }
 func (s flagsSlot) show() string { return showMap(*s.place) }
 
-func (s flagsSlot) read(d *decoder, path string, v *value) {
+func (s flagsSlot) read(d *decoder, path string, v *syntax.Value) {
 	m := map[string]bool{}
-	d.readNames(path, v, func(path string, f *field) {
+	d.readNames(path, v, func(path string, f *syntax.Field) {
 		var b bool
-		flag(&b).read(d, path, f.value)
-		m[f.key] = b
+		flag(&b).read(d, path, f.Value)
+		m[f.Key] = b
 	})
 	*s.place = m
 }
@@ -313,14 +312,14 @@ func (s addressSlot) show() string {
 	return net.JoinHostPort(*s.host, strconv.Itoa(*s.port))
 }
 
-func (s addressSlot) read(d *decoder, path string, v *value) {
-	if v.kind == kindInteger {
+func (s addressSlot) read(d *decoder, path string, v *syntax.Value) {
+	if v.Kind == syntax.Integer {
 		count(s.port, -1, maxPort).read(d, path, v)
 		return
 	}
-	host, port, err := net.SplitHostPort(v.text)
+	host, port, err := net.SplitHostPort(v.Text)
 	n, nerr := strconv.Atoi(port)
-	if !v.isScalar() || err != nil || nerr != nil || n < -1 || n > maxPort {
+	if !v.IsScalar() || err != nil || nerr != nil || n < -1 || n > maxPort {
 		d.wrong(path, v, `"host:port" or a port number up to 65535`)
 		return
 	}

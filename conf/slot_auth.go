@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"runnel/conf/syntax"
 )
 
 // The slots of users, accounts and mappings that have forms of their own.
@@ -19,9 +21,9 @@ func ConnectionTypes() []string { return slices.Clone(connectionTypes) }
 func connectionTypesSlot(place *[]string) slot {
 	return special{
 		"list of connection types",
-		func(d *decoder, path string, v *value) {
+		func(d *decoder, path string, v *syntax.Value) {
 			types := []string{}
-			each(v, func(item *value) {
+			each(v, func(item *syntax.Value) {
 				var t string
 				choice(&t, connectionTypes...).read(d, path, item)
 				types = append(types, t)
@@ -33,28 +35,28 @@ func connectionTypesSlot(place *[]string) slot {
 }
 
 // readShortResponses reads `allow_responses: true`.
-func readShortResponses(_ *decoder, _ string, v *value, r *ResponsePermission) (*ResponsePermission, bool) {
-	if v.kind != kindBoolean || v.boolean {
-		return r, v.kind == kindBoolean
+func readShortResponses(_ *decoder, _ string, v *syntax.Value, r *ResponsePermission) (*ResponsePermission, bool) {
+	if v.Kind != syntax.Boolean || v.Boolean {
+		return r, v.Kind == syntax.Boolean
 	}
 	return nil, true
 }
 
 // isSwitch reports whether v says on or off, as a boolean or in words.
-func isSwitch(v *value) (on, ok bool) {
+func isSwitch(v *syntax.Value) (on, ok bool) {
 	switch {
-	case v.kind == kindBoolean:
-		return v.boolean, true
-	case v.kind == kindString && (strings.EqualFold(v.text, "enabled") || strings.EqualFold(v.text, "enable")):
+	case v.Kind == syntax.Boolean:
+		return v.Boolean, true
+	case v.Kind == syntax.String && (strings.EqualFold(v.Text, "enabled") || strings.EqualFold(v.Text, "enable")):
 		return true, true
-	case v.kind == kindString && (strings.EqualFold(v.text, "disabled") || strings.EqualFold(v.text, "disable")):
+	case v.Kind == syntax.String && (strings.EqualFold(v.Text, "disabled") || strings.EqualFold(v.Text, "disable")):
 		return false, true
 	}
 	return false, false
 }
 
 // readShortAccountJetStream reads `jetstream: true`.
-func readShortAccountJetStream(_ *decoder, _ string, v *value, j *AccountJetStream) (*AccountJetStream, bool) {
+func readShortAccountJetStream(_ *decoder, _ string, v *syntax.Value, j *AccountJetStream) (*AccountJetStream, bool) {
 	on, ok := isSwitch(v)
 	if !on {
 		return nil, ok
@@ -67,7 +69,7 @@ func resolverType(place *string) slot {
 	types := choice(place, "memory", "mem", "url", "full", "cache")
 	return special{
 		types.kind(),
-		func(d *decoder, path string, v *value) {
+		func(d *decoder, path string, v *syntax.Value) {
 			types.read(d, path, v)
 			if *place == "mem" {
 				*place = "memory"
@@ -78,15 +80,15 @@ func resolverType(place *string) slot {
 }
 
 // readShortResolver reads `resolver: MEMORY` and `resolver: URL(...)`.
-func readShortResolver(_ *decoder, _ string, v *value, r *Resolver) (*Resolver, bool) {
-	upper := strings.ToUpper(v.text)
+func readShortResolver(_ *decoder, _ string, v *syntax.Value, r *Resolver) (*Resolver, bool) {
+	upper := strings.ToUpper(v.Text)
 	switch {
-	case !v.isScalar():
+	case !v.IsScalar():
 		return nil, false
 	case upper == "MEM" || upper == "MEMORY":
 		r.Type = "memory"
-	case strings.HasPrefix(upper, "URL(") && strings.HasSuffix(v.text, ")"):
-		r.Type, r.URL = "url", v.text[len("URL("):len(v.text)-1]
+	case strings.HasPrefix(upper, "URL(") && strings.HasSuffix(v.Text, ")"):
+		r.Type, r.URL = "url", v.Text[len("URL("):len(v.Text)-1]
 	default:
 		return nil, false
 	}
@@ -98,9 +100,9 @@ func readShortResolver(_ *decoder, _ string, v *value, r *Resolver) (*Resolver, 
 func kindOfSubject(subject *string, service *bool, isService bool) slot {
 	return special{
 		"subject",
-		func(d *decoder, path string, v *value) {
+		func(d *decoder, path string, v *syntax.Value) {
 			if *subject != "" {
-				d.fail(v.pos, "%s: an export is either a stream or a service, not both", path)
+				d.Fail(v.Pos, "%s: an export is either a stream or a service, not both", path)
 				return
 			}
 			text(subject).read(d, path, v)
@@ -120,7 +122,7 @@ func responseType(place *string) slot {
 	types := choice(place, "single", "singleton", "stream", "chunked", "chunk")
 	return special{
 		"single, stream or chunked",
-		func(d *decoder, path string, v *value) {
+		func(d *decoder, path string, v *syntax.Value) {
 			types.read(d, path, v)
 			switch *place {
 			case "singleton":
@@ -141,8 +143,8 @@ func sampling(place *int, headers bool) slot {
 	}
 	return special{
 		words,
-		func(d *decoder, path string, v *value) {
-			if headers && strings.EqualFold(v.text, "headers") {
+		func(d *decoder, path string, v *syntax.Value) {
+			if headers && strings.EqualFold(v.Text, "headers") {
 				*place = 0
 				return
 			}
@@ -156,9 +158,9 @@ func sampling(place *int, headers bool) slot {
 func percentage(place *int, minimum int) slot {
 	return special{
 		"percentage",
-		func(d *decoder, path string, v *value) {
-			n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(v.text, "%")))
-			if !v.isScalar() || err != nil || n < minimum || n > 100 {
+		func(d *decoder, path string, v *syntax.Value) {
+			n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(v.Text, "%")))
+			if !v.IsScalar() || err != nil || n < minimum || n > 100 {
 				d.wrong(path, v, fmt.Sprintf("a percentage from %d to 100", minimum))
 				return
 			}
@@ -169,15 +171,15 @@ func percentage(place *int, minimum int) slot {
 }
 
 // readShortLatency reads `latency: subject`.
-func readShortLatency(_ *decoder, _ string, v *value, l *Latency) (*Latency, bool) {
-	l.Subject = v.text
-	return l, v.isScalar()
+func readShortLatency(_ *decoder, _ string, v *syntax.Value, l *Latency) (*Latency, bool) {
+	l.Subject = v.Text
+	return l, v.IsScalar()
 }
 
 // readShortMessageTrace reads `msg_trace: subject`.
-func readShortMessageTrace(_ *decoder, _ string, v *value, m *MessageTrace) (*MessageTrace, bool) {
-	m.Destination = v.text
-	return m, v.isScalar()
+func readShortMessageTrace(_ *decoder, _ string, v *syntax.Value, m *MessageTrace) (*MessageTrace, bool) {
+	m.Destination = v.Text
+	return m, v.IsScalar()
 }
 
 // importSourceKeys are the keys of an import's `stream` or `service`.
@@ -220,18 +222,18 @@ var destinationKeys = []key[MappingDestination]{
 func newDestination() *MappingDestination { return &MappingDestination{Weight: 100} }
 
 func (s mappingsSlot) kind() string {
-	return "block from subjects to a subject, a destination block, or a list of those"
+	return "block of subjects with their destinations"
 }
 
 func (s mappingsSlot) show() string { return "" }
 
-func (s mappingsSlot) read(d *decoder, path string, v *value) {
+func (s mappingsSlot) read(d *decoder, path string, v *syntax.Value) {
 	*s.place = []Mapping{}
-	d.readNames(path, v, func(path string, f *field) {
-		m := Mapping{Source: f.key}
-		each(f.value, func(item *value) {
+	d.readNames(path, v, func(path string, f *syntax.Field) {
+		m := Mapping{Source: f.Key}
+		each(f.Value, func(item *syntax.Value) {
 			to := newDestination()
-			if item.isScalar() {
+			if item.IsScalar() {
 				text(&to.Subject).read(d, path, item)
 			} else {
 				readKeys(d, path, item, destinationKeys, to)

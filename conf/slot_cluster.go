@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"runnel/conf/syntax"
 )
 
 // The slots of clusters and JetStream that have forms of their own.
@@ -19,7 +21,7 @@ func cipher(place *string) slot {
 	words := choice(place, "chacha", "chachapoly", "aes")
 	return special{
 		"chacha or aes",
-		func(d *decoder, path string, v *value) {
+		func(d *decoder, path string, v *syntax.Value) {
 			words.read(d, path, v)
 			if *place == "chachapoly" {
 				*place = "chacha"
@@ -36,15 +38,15 @@ func urls(place *[]string) slot { return urlsSlot{listSlot{place}} }
 
 func (s urlsSlot) kind() string { return "list of URLs" }
 
-func (s urlsSlot) read(d *decoder, path string, v *value) {
+func (s urlsSlot) read(d *decoder, path string, v *syntax.Value) {
 	s.listSlot.read(d, path, v)
 	for i, item := range slices.Clone(*s.place) {
 		if u, err := url.Parse(item); err != nil || u.Host == "" {
-			pos := v.pos
-			if v.kind == kindArray && i < len(v.items) {
-				pos = v.items[i].pos
+			pos := v.Pos
+			if v.Kind == syntax.Array && i < len(v.Items) {
+				pos = v.Items[i].Pos
 			}
-			d.fail(pos, "%s: expected a URL like nats://host:port, got %q", path, shorten(redactURL(item)))
+			d.Fail(pos, "%s: expected a URL like nats://host:port, got %q", path, syntax.Shorten(redactURL(item)))
 		}
 	}
 }
@@ -80,11 +82,11 @@ func compressionMode(place *string) slot {
 	modes := choice(place, compressionModes...)
 	return special{
 		modes.kind(),
-		func(d *decoder, path string, v *value) {
+		func(d *decoder, path string, v *syntax.Value) {
 			switch {
-			case v.kind != kindBoolean:
+			case v.Kind != syntax.Boolean:
 				modes.read(d, path, v)
-			case v.boolean:
+			case v.Boolean:
 				*place = "s2_auto"
 			default:
 				*place = "off"
@@ -97,11 +99,11 @@ func compressionMode(place *string) slot {
 // compression takes a mode or a block.
 func compression(place *Compression, mode string) slot {
 	return part(place, compressionKeys, newCompression(mode)).or("a mode",
-		func(d *decoder, path string, v *value, c *Compression) (*Compression, bool) {
-			if v.isScalar() {
+		func(d *decoder, path string, v *syntax.Value, c *Compression) (*Compression, bool) {
+			if v.IsScalar() {
 				compressionMode(&c.Mode).read(d, path, v)
 			}
-			return c, v.isScalar()
+			return c, v.IsScalar()
 		})
 }
 
@@ -109,9 +111,9 @@ func compression(place *Compression, mode string) slot {
 func durations(place *[]time.Duration) slot {
 	return special{
 		"list of durations",
-		func(d *decoder, path string, v *value) {
+		func(d *decoder, path string, v *syntax.Value) {
 			times := []time.Duration{}
-			each(v, func(item *value) {
+			each(v, func(item *syntax.Value) {
 				var t time.Duration
 				duration(&t).read(d, path, item)
 				times = append(times, t)
@@ -142,14 +144,14 @@ func migrate(r *RemoteLeaf) slot {
 		keys:    migrateKeys,
 		fresh:   func() *RemoteLeaf { return &RemoteLeaf{ClusterMigrate: true} },
 		present: func(t *RemoteLeaf) bool { return t.ClusterMigrate },
-	}.or("boolean", func(_ *decoder, _ string, v *value, t *RemoteLeaf) (*RemoteLeaf, bool) {
-		t.ClusterMigrate = v.boolean
-		return t, v.kind == kindBoolean
+	}.or("boolean", func(_ *decoder, _ string, v *syntax.Value, t *RemoteLeaf) (*RemoteLeaf, bool) {
+		t.ClusterMigrate = v.Boolean
+		return t, v.Kind == syntax.Boolean
 	})
 }
 
 // readShortJetStream reads `jetstream: true`.
-func readShortJetStream(_ *decoder, _ string, v *value, j *JetStream) (*JetStream, bool) {
+func readShortJetStream(_ *decoder, _ string, v *syntax.Value, j *JetStream) (*JetStream, bool) {
 	on, ok := isSwitch(v)
 	j.Enabled = on
 	return j, ok
@@ -160,8 +162,8 @@ func syncInterval(j *JetStream) slot {
 	interval := duration(&j.SyncInterval)
 	return special{
 		"duration or always",
-		func(d *decoder, path string, v *value) {
-			if j.SyncAlways = v.isScalar() && strings.EqualFold(v.text, "always"); !j.SyncAlways {
+		func(d *decoder, path string, v *syntax.Value) {
+			if j.SyncAlways = v.IsScalar() && strings.EqualFold(v.Text, "always"); !j.SyncAlways {
 				interval.read(d, path, v)
 			}
 		},

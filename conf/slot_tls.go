@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+
+	"runnel/conf/syntax"
 )
 
 // The slots of TLS that have forms of their own.
@@ -14,11 +16,11 @@ import (
 func cipherSuites(place *[]uint16) slot {
 	return special{
 		"list of cipher suites",
-		func(d *decoder, path string, v *value) {
+		func(d *decoder, path string, v *syntax.Value) {
 			suites := []uint16{}
-			each(v, func(item *value) {
-				i := slices.IndexFunc(allCipherSuites(), func(c *tls.CipherSuite) bool { return c.Name == item.text })
-				if i < 0 || !item.isScalar() {
+			each(v, func(item *syntax.Value) {
+				i := slices.IndexFunc(allCipherSuites(), func(c *tls.CipherSuite) bool { return c.Name == item.Text })
+				if i < 0 || !item.IsScalar() {
 					d.wrong(path, item, "a cipher suite like TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256")
 					return
 				}
@@ -62,11 +64,11 @@ var curveNames = []struct {
 func curves(place *[]tls.CurveID) slot {
 	return special{
 		"list of curves",
-		func(d *decoder, path string, v *value) {
+		func(d *decoder, path string, v *syntax.Value) {
 			ids := []tls.CurveID{}
-			each(v, func(item *value) {
+			each(v, func(item *syntax.Value) {
 				for _, c := range curveNames {
-					if item.isScalar() && strings.EqualFold(c.name, item.text) {
+					if item.IsScalar() && strings.EqualFold(c.name, item.Text) {
 						ids = append(ids, c.id)
 						return
 					}
@@ -89,10 +91,10 @@ func curves(place *[]tls.CurveID) slot {
 func fingerprints(place *[]string) slot {
 	return special{
 		"list of hex SHA-256",
-		func(d *decoder, path string, v *value) {
+		func(d *decoder, path string, v *syntax.Value) {
 			sums := []string{}
-			each(v, func(item *value) {
-				sum := strings.ToLower(item.text)
+			each(v, func(item *syntax.Value) {
+				sum := strings.ToLower(item.Text)
 				if raw, err := hex.DecodeString(sum); err != nil || len(raw) != sha256.Size {
 					d.wrong(path, item, "64 hex digits, the SHA-256 of a public key")
 					return
@@ -110,9 +112,9 @@ func tlsVersion(place *uint16) slot {
 	versions := map[string]uint16{"1.2": tls.VersionTLS12, "1.3": tls.VersionTLS13}
 	return special{
 		"1.2 or 1.3",
-		func(d *decoder, path string, v *value) {
-			version, ok := versions[v.text]
-			if !ok || !v.isScalar() {
+		func(d *decoder, path string, v *syntax.Value) {
+			version, ok := versions[v.Text]
+			if !ok || !v.IsScalar() {
 				d.wrong(path, v, "1.2 or 1.3")
 				return
 			}
@@ -126,12 +128,12 @@ func tlsVersion(place *uint16) slot {
 func handshakeFirst(place *HandshakeFirst) slot {
 	return special{
 		"boolean, auto or duration",
-		func(d *decoder, path string, v *value) {
-			fallback, unitless, ok := v.asDuration()
+		func(d *decoder, path string, v *syntax.Value) {
+			fallback, unitless, ok := asDuration(v)
 			switch {
-			case v.kind == kindBoolean:
-				*place = HandshakeFirst{Enabled: v.boolean}
-			case v.kind == kindString && strings.EqualFold(v.text, "auto"):
+			case v.Kind == syntax.Boolean:
+				*place = HandshakeFirst{Enabled: v.Boolean}
+			case v.Kind == syntax.String && strings.EqualFold(v.Text, "auto"):
 				*place = HandshakeFirst{Enabled: true, Fallback: handshakeFallback}
 			case ok && !unitless && fallback > 0:
 				*place = HandshakeFirst{Enabled: true, Fallback: fallback}
@@ -152,19 +154,19 @@ func handshakeFirst(place *HandshakeFirst) slot {
 }
 
 // readShortOCSPPeer reads `ocsp_peer: true`.
-func readShortOCSPPeer(_ *decoder, _ string, v *value, o *OCSPPeer) (*OCSPPeer, bool) {
-	o.Verify = v.boolean
-	return o, v.kind == kindBoolean
+func readShortOCSPPeer(_ *decoder, _ string, v *syntax.Value, o *OCSPPeer) (*OCSPPeer, bool) {
+	o.Verify = v.Boolean
+	return o, v.Kind == syntax.Boolean
 }
 
 // readShortOCSP reads `ocsp: true` and `ocsp: always`.
-func readShortOCSP(d *decoder, path string, v *value, o *OCSP) (*OCSP, bool) {
-	switch v.kind {
-	case kindBoolean:
-		if !v.boolean {
+func readShortOCSP(d *decoder, path string, v *syntax.Value, o *OCSP) (*OCSP, bool) {
+	switch v.Kind {
+	case syntax.Boolean:
+		if !v.Boolean {
 			o.Mode = "never"
 		}
-	case kindString:
+	case syntax.String:
 		ocspKeys[0].slot(o).read(d, path, v)
 	default:
 		return nil, false
@@ -173,13 +175,13 @@ func readShortOCSP(d *decoder, path string, v *value, o *OCSP) (*OCSP, bool) {
 }
 
 // readShortOCSPCache reads `ocsp_cache: true` and `ocsp_cache: local`.
-func readShortOCSPCache(d *decoder, path string, v *value, o *OCSPCache) (*OCSPCache, bool) {
-	switch v.kind {
-	case kindBoolean:
-		if !v.boolean {
+func readShortOCSPCache(d *decoder, path string, v *syntax.Value, o *OCSPCache) (*OCSPCache, bool) {
+	switch v.Kind {
+	case syntax.Boolean:
+		if !v.Boolean {
 			o.Type = "none"
 		}
-	case kindString:
+	case syntax.String:
 		ocspCacheKeys[0].slot(o).read(d, path, v)
 	default:
 		return nil, false

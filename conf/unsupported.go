@@ -3,6 +3,8 @@ package conf
 import (
 	"fmt"
 	"strings"
+
+	"runnel/conf/syntax"
 )
 
 // missing is a feature whose keys parse although it is not built yet.
@@ -85,13 +87,13 @@ var unsupported = []missing{
 // Unsupported returns an error for each thing that o asks for and this version
 // cannot do yet, where it was set. A server refuses to start with any.
 func Unsupported(o *Options) []Error {
-	var r report
+	var r syntax.Report
 	for _, m := range unsupported {
 		for _, path := range m.used(o) {
-			r.fail(o.position(path), "%s: %s is not available in this version", path, m.feature)
+			r.Fail(o.position(path), "%s: %s is not available in this version", path, m.feature)
 		}
 	}
-	return r.errors.sorted()
+	return r.Errors.Sorted()
 }
 
 // isUnsupported reports whether a key is, or is below, one of those not built.

@@ -6,20 +6,22 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"runnel/conf/syntax"
 )
 
 // Validate checks the rules between keys. [Parse] does it too; whoever changes
 // options afterwards, say by command line flags, calls it again. A non-nil
 // error is an [Errors].
 func (o *Options) Validate() error {
-	r := &report{}
+	r := &syntax.Report{}
 	o.check(r)
-	return r.errors.asError()
+	return r.Errors.AsError()
 }
 
 // checker holds what the rules need.
 type checker struct {
-	*report
+	*syntax.Report
 	o *Options
 	// plain counts the passwords in plain text; the first is at plainPath.
 	plain     int
@@ -27,8 +29,8 @@ type checker struct {
 }
 
 // check adds to r whatever is wrong with o.
-func (o *Options) check(r *report) {
-	c := &checker{report: r, o: o}
+func (o *Options) check(r *syntax.Report) {
+	c := &checker{Report: r, o: o}
 	c.server()
 	c.limits()
 	c.monitor()
@@ -44,12 +46,12 @@ func (o *Options) check(r *report) {
 
 // wrong reports an error about the key with that path.
 func (c *checker) wrong(path, format string, args ...any) {
-	c.fail(c.o.position(path), "%s: "+format, append([]any{path}, args...)...)
+	c.Fail(c.o.position(path), "%s: "+format, append([]any{path}, args...)...)
 }
 
 // unwise warns about the key with that path.
 func (c *checker) unwise(path, format string, args ...any) {
-	c.warn(c.o.position(path), "%s: "+format, append([]any{path}, args...)...)
+	c.Warn(c.o.position(path), "%s: "+format, append([]any{path}, args...)...)
 }
 
 // port checks a port, which flags may have set.
@@ -73,14 +75,14 @@ func (c *checker) advertised(path, address string) {
 	}
 	n, err := strconv.Atoi(port)
 	if host == "" || err != nil || n < 1 || n > maxPort {
-		c.wrong(path, "expected host or host:port, got %q", shorten(address))
+		c.wrong(path, "expected host or host:port, got %q", syntax.Shorten(address))
 	}
 }
 
 // name checks a name that becomes part of subjects or log lines.
 func (c *checker) name(path, name string) {
 	if strings.ContainsAny(name, " \t\r\n") {
-		c.wrong(path, "the name %q must not contain blanks", shorten(name))
+		c.wrong(path, "the name %q must not contain blanks", syntax.Shorten(name))
 	}
 }
 
@@ -178,7 +180,7 @@ func (c *checker) webSocket() {
 	c.single("websocket.authorization", &w.Authorization)
 	for _, origin := range w.AllowedOrigins {
 		if u, err := url.Parse(origin); err != nil || u.Host == "" {
-			c.wrong("websocket.allowed_origins", "expected an origin like https://example.com, got %q", shorten(origin))
+			c.wrong("websocket.allowed_origins", "expected an origin like https://example.com, got %q", syntax.Shorten(origin))
 		}
 	}
 	for name, text := range w.Headers {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"runnel/conf/syntax"
 	"runnel/subjects"
 )
 
@@ -61,17 +62,12 @@ func (c *checker) single(path string, a *Authorization) {
 
 // plainText counts a secret that is written as it is.
 func (c *checker) plainText(path, password string) {
-	if password == "" || isBcrypt(password) {
+	if password == "" || syntax.IsPasswordHash(password) {
 		return
 	}
 	if c.plain++; c.plain == 1 {
 		c.plainPath = path
 	}
-}
-
-// isBcrypt reports whether a password is a bcrypt hash.
-func isBcrypt(password string) bool {
-	return slices.ContainsFunc(bcryptPrefixes, func(s string) bool { return strings.HasPrefix(password, s) })
 }
 
 // users checks a list of users. seen holds the path of each user so far.
@@ -88,7 +84,7 @@ func (c *checker) users(path string, users []User, seen map[string]string) {
 			continue
 		}
 		if first, double := seen[u.Name()]; double {
-			c.wrong(at, "the user %q exists already, as %s", shorten(u.Name()), first)
+			c.wrong(at, "the user %q exists already, as %s", syntax.Shorten(u.Name()), first)
 			continue
 		}
 		seen[u.Name()] = at
@@ -102,14 +98,14 @@ func (c *checker) fallback(path, user string, seen map[string]string) {
 	if user == "" || c.o.Operator.Enabled() || seen[user] != "" {
 		return
 	}
-	c.wrong(path, "there is no user %q in authorization.users or in an account", shorten(user))
+	c.wrong(path, "there is no user %q in authorization.users or in an account", syntax.Shorten(user))
 }
 
 // keys checks public keys of one kind.
 func (c *checker) keys(path string, keys []string, prefix byte, kind string) {
 	for _, k := range keys {
 		if !isPublicKey(k, prefix) {
-			c.wrong(path, "%q is not the public key of %s", shorten(k), kind)
+			c.wrong(path, "%q is not the public key of %s", syntax.Shorten(k), kind)
 		}
 	}
 }
@@ -128,7 +124,7 @@ func (c *checker) callout(a *AuthCallout) {
 		c.wrong(path, "it needs auth_users, at least that of the service itself")
 	}
 	if a.Account != "" && !c.o.hasAccount(a.Account) {
-		c.wrong(path+".account", "there is no account %q", shorten(a.Account))
+		c.wrong(path+".account", "there is no account %q", syntax.Shorten(a.Account))
 	}
 }
 
@@ -149,7 +145,7 @@ func (c *checker) permissions(path string, p *Permissions) {
 	} {
 		for _, pattern := range part.patterns {
 			if !isRule(pattern, part.queue) {
-				c.wrong(path+part.key, "%q is not a valid subject", shorten(pattern))
+				c.wrong(path+part.key, "%q is not a valid subject", syntax.Shorten(pattern))
 			}
 		}
 	}
@@ -196,7 +192,7 @@ func (c *checker) accounts() {
 	}
 	c.mappings("mappings", o.Mappings)
 	if s := o.SystemAccount; s != "" && !o.hasAccount(s) && !o.Operator.Enabled() {
-		c.wrong("system_account", "there is no account %q", shorten(s))
+		c.wrong("system_account", "there is no account %q", syntax.Shorten(s))
 	}
 }
 
@@ -205,19 +201,19 @@ func (c *checker) sharing(path string, a *Account) {
 	for i, e := range a.Exports {
 		at := indexed(path+".exports", i)
 		if !subjects.ValidPattern(e.Subject) {
-			c.wrong(at, "it needs a stream or a service with a valid subject, got %q", shorten(e.Subject))
+			c.wrong(at, "it needs a stream or a service with a valid subject, got %q", syntax.Shorten(e.Subject))
 		}
 		if e.Latency != nil && !subjects.ValidLiteral(e.Latency.Subject) {
-			c.wrong(at+".latency", "it needs a valid subject without wildcards, got %q", shorten(e.Latency.Subject))
+			c.wrong(at+".latency", "it needs a valid subject without wildcards, got %q", syntax.Shorten(e.Latency.Subject))
 		}
 	}
 	for i, m := range a.Imports {
 		at := indexed(path+".imports", i)
 		switch {
 		case !subjects.ValidPattern(m.Subject):
-			c.wrong(at, "it needs a stream or a service with a valid subject, got %q", shorten(m.Subject))
+			c.wrong(at, "it needs a stream or a service with a valid subject, got %q", syntax.Shorten(m.Subject))
 		case !c.o.hasAccount(m.Account):
-			c.wrong(at, "there is no account %q", shorten(m.Account))
+			c.wrong(at, "there is no account %q", syntax.Shorten(m.Account))
 		case m.Prefix != "" && m.To != "":
 			c.wrong(at, "prefix and to cannot be combined")
 		}
@@ -229,7 +225,7 @@ func (c *checker) mappings(path string, mappings []Mapping) {
 	for _, m := range mappings {
 		at := element(path, m.Source)
 		if !subjects.ValidPattern(m.Source) {
-			c.wrong(at, "%q is not a valid subject", shorten(m.Source))
+			c.wrong(at, "%q is not a valid subject", syntax.Shorten(m.Source))
 			continue
 		}
 		weights := map[string]int{}

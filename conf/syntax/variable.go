@@ -1,4 +1,4 @@
-package conf
+package syntax
 
 import (
 	"os"
@@ -10,22 +10,24 @@ import (
 // start with a dollar sign.
 var bcryptPrefixes = []string{"$2a$", "$2b$", "$2y$"}
 
+// IsPasswordHash reports whether a password is a bcrypt hash.
+func IsPasswordHash(password string) bool {
+	return slices.ContainsFunc(bcryptPrefixes, func(s string) bool { return strings.HasPrefix(password, s) })
+}
+
 // isVariable reports whether a word refers to a variable.
 func isVariable(w word) bool {
-	if w.quoted || !strings.HasPrefix(w.text, "$") {
-		return false
-	}
-	return !slices.ContainsFunc(bcryptPrefixes, func(s string) bool { return strings.HasPrefix(w.text, s) })
+	return !w.quoted && strings.HasPrefix(w.text, "$") && !IsPasswordHash(w.text)
 }
 
 // variable returns what the word w refers to: the value of that key in the
 // nearest map around it, as far as it was read, or else the environment's.
-func (p *parser) variable(w word) (*value, error) {
+func (p *parser) variable(w word) (*Value, error) {
 	name := w.text[1:]
 	for _, scope := range slices.Backward(p.scopes) {
 		if f := scope.lookup(name); f != nil {
-			f.used = true
-			return f.value.referred(name, w.pos), nil
+			f.Used = true
+			return f.Value.referred(name, w.pos), nil
 		}
 	}
 	if ring := slices.Index(p.environment, name); ring >= 0 {
@@ -34,14 +36,14 @@ func (p *parser) variable(w word) (*value, error) {
 	}
 	text, ok := os.LookupEnv(name)
 	if !ok {
-		return nil, lexError(w.pos, "the variable $%s is set neither above nor in the environment; quote the value if it is meant as text", shorten(name))
+		return nil, lexError(w.pos, "the variable $%s is set neither above nor in the environment; quote the value if it is meant as text", Shorten(name))
 	}
 	return p.environmentValue(w, name, text)
 }
 
 // environmentValue parses the text of an environment variable as a value. Its
 // errors are reported where the variable is used.
-func (p *parser) environmentValue(w word, name, text string) (*value, error) {
+func (p *parser) environmentValue(w word, name, text string) (*Value, error) {
 	lx, err := newLexer(p.lx.file, []byte(text))
 	if err == nil {
 		outer := p.lx
@@ -51,7 +53,7 @@ func (p *parser) environmentValue(w word, name, text string) (*value, error) {
 			p.lx = outer
 			p.environment = p.environment[:len(p.environment)-1]
 		}()
-		var v *value
+		var v *Value
 		if v, err = p.soleValue(); err == nil {
 			return v.referred(name, w.pos), nil
 		}
@@ -62,11 +64,11 @@ func (p *parser) environmentValue(w word, name, text string) (*value, error) {
 
 // soleValue parses a text that is one value and nothing else. No text at all
 // is the empty string.
-func (p *parser) soleValue() (*value, error) {
+func (p *parser) soleValue() (*Value, error) {
 	lx := p.lx
 	lx.skipLines()
 	if lx.peek() == 0 {
-		return &value{kind: kindString, weight: 1}, nil
+		return &Value{Kind: String, weight: 1}, nil
 	}
 	v, err := p.value()
 	if err != nil {
@@ -80,8 +82,8 @@ func (p *parser) soleValue() (*value, error) {
 
 // referred returns v as the value of a variable that is used at p. What is
 // below v is shared.
-func (v *value) referred(name string, p Position) *value {
+func (v *Value) referred(name string, p Position) *Value {
 	copied := *v
-	copied.variable, copied.pos = name, p
+	copied.Variable, copied.Pos = name, p
 	return &copied
 }

@@ -1,4 +1,4 @@
-package conf
+package syntax
 
 import (
 	"cmp"
@@ -70,63 +70,63 @@ func (e Errors) Unwrap() []error {
 	return errs
 }
 
-// errorLimit bounds the errors and the warnings kept of one config, so that a
+// ErrorLimit bounds the errors and the warnings kept of one config, so that a
 // hostile file of ten million typos costs neither memory nor hours.
-const errorLimit = 200
+const ErrorLimit = 200
 
 // errTooMany stops the parsing once the limit is reached.
 var errTooMany = errors.New("too many errors")
 
-// report collects errors and warnings while a config is read.
-type report struct {
-	errors   Errors
-	warnings Errors
+// Report collects errors and warnings while a config is read.
+type Report struct {
+	Errors   Errors
+	Warnings Errors
 }
 
-// fail notes an error at p.
-func (r *report) fail(p Position, format string, args ...any) {
-	r.errors = note(r.errors, p, format, args...)
+// Fail notes an error at p.
+func (r *Report) Fail(p Position, format string, args ...any) {
+	r.Errors = note(r.Errors, p, format, args...)
 }
 
-// warn notes a warning at p.
-func (r *report) warn(p Position, format string, args ...any) {
-	r.warnings = note(r.warnings, p, format, args...)
+// Warn notes a warning at p.
+func (r *Report) Warn(p Position, format string, args ...any) {
+	r.Warnings = note(r.Warnings, p, format, args...)
 }
 
-// deprecate notes a warning at p that makes `-t` fail.
-func (r *report) deprecate(p Position, format string, args ...any) {
-	if r.warn(p, format, args...); len(r.warnings) < errorLimit {
-		r.warnings[len(r.warnings)-1].Deprecated = true
+// Deprecate notes a warning at p that makes `-t` fail.
+func (r *Report) Deprecate(p Position, format string, args ...any) {
+	if r.Warn(p, format, args...); len(r.Warnings) < ErrorLimit {
+		r.Warnings[len(r.Warnings)-1].Deprecated = true
 	}
 }
 
-// full reports whether further errors would not be shown.
-func (r *report) full() bool { return len(r.errors) >= errorLimit }
+// Full reports whether further errors would not be shown.
+func (r *Report) Full() bool { return len(r.Errors) >= ErrorLimit }
 
 // note appends to list up to the limit; the last place says that there was more.
 func note(list Errors, p Position, format string, args ...any) Errors {
 	switch {
-	case len(list) >= errorLimit:
+	case len(list) >= ErrorLimit:
 		return list
-	case len(list) == errorLimit-1:
+	case len(list) == ErrorLimit-1:
 		format, args = "%v; the others are not shown", []any{errTooMany}
 	}
 	return append(list, Error{File: p.File, Line: p.Line, Column: p.Column, Text: fmt.Sprintf(format, args...)})
 }
 
-// sorted returns list by file, line and column, without repetitions. Errors
+// Sorted returns list by file, line and column, without repetitions. Errors
 // with equal positions keep the order in which they were found.
-func (e Errors) sorted() Errors {
+func (e Errors) Sorted() Errors {
 	slices.SortStableFunc(e, func(a, b Error) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return slices.Compact(e)
 }
 
-// asError returns the list as an error, nil when it is empty.
-func (e Errors) asError() error {
+// AsError returns the list as an error, nil when it is empty.
+func (e Errors) AsError() error {
 	if len(e) == 0 {
 		return nil
 	}
-	return e.sorted()
+	return e.Sorted()
 }

@@ -1,4 +1,4 @@
-package conf
+package syntax
 
 import (
 	"errors"
@@ -17,10 +17,10 @@ const (
 // parser turns text into values. It follows include directives and variables
 // at once, so what comes later in a file is not seen by what comes earlier.
 type parser struct {
-	*report
+	*Report
 	lx *lexer
 	// scopes are the maps around the current place, the outermost first.
-	scopes []*value
+	scopes []*Value
 	depth  int
 	// files are the include directives that lead here, the main file first.
 	files []string
@@ -29,11 +29,11 @@ type parser struct {
 	sizeBytes   int
 }
 
-// parseText parses text as the main file. Whatever is wrong is in r; the
+// Parse parses text as the main file. Whatever is wrong is in r; the
 // returned map is usable as far as it goes.
-func parseText(r *report, file string, text []byte) *value {
-	root := &value{kind: kindMap, pos: Position{File: file, Line: 1, Column: 1}, weight: 1}
-	p := &parser{report: r, scopes: []*value{root}}
+func Parse(r *Report, file string, text []byte) *Value {
+	root := &Value{Kind: Map, Pos: Position{File: file, Line: 1, Column: 1}, weight: 1}
+	p := &parser{Report: r, scopes: []*Value{root}}
 	if err := p.file(file, text, root); err != nil {
 		p.note(err)
 	}
@@ -44,12 +44,12 @@ func parseText(r *report, file string, text []byte) *value {
 func (p *parser) note(err error) {
 	var e Error
 	if errors.As(err, &e) { // else errTooMany, which the report shows by itself
-		p.fail(e.Position(), "%s", e.Text)
+		p.Fail(e.Position(), "%s", e.Text)
 	}
 }
 
 // file parses the text of a whole file into the map m.
-func (p *parser) file(name string, text []byte, m *value) error {
+func (p *parser) file(name string, text []byte, m *Value) error {
 	p.sizeBytes += len(text) + fileCost
 	if p.sizeBytes > sizeLimit {
 		return Error{File: name, Text: "the config is larger than 64 MiB with all that it includes"}
@@ -69,7 +69,7 @@ func (p *parser) file(name string, text []byte, m *value) error {
 }
 
 // topLevel parses a file: keys, or one JSON object around them.
-func (p *parser) topLevel(m *value) error {
+func (p *parser) topLevel(m *Value) error {
 	lx := p.lx
 	lx.skipLines()
 	if lx.peek() != '{' {
@@ -92,7 +92,7 @@ func (p *parser) topLevel(m *value) error {
 
 // fields parses keys with their values into m, up to the closing byte (not
 // consumed) or the end of the text.
-func (p *parser) fields(m *value, closing byte) error {
+func (p *parser) fields(m *Value, closing byte) error {
 	lx := p.lx
 	for {
 		lx.skipLines()
@@ -112,7 +112,7 @@ func (p *parser) fields(m *value, closing byte) error {
 }
 
 // field parses one key with its value, or an include directive.
-func (p *parser) field(m *value) error {
+func (p *parser) field(m *Value) error {
 	lx := p.lx
 	key, err := lx.key()
 	if err != nil {
@@ -132,11 +132,11 @@ func (p *parser) field(m *value) error {
 	if err != nil {
 		return err
 	}
-	m.add(&field{key: key.text, pos: key.pos, value: v})
+	m.add(&Field{Key: key.text, Pos: key.pos, Value: v})
 	return p.weigh(m, v)
 }
 
-// separator consumes what stands between a key and its value: `:`, `=` or
+// separator consumes what stands between a key and its Value: `:`, `=` or
 // nothing. A value may begin on a later line only where it cannot be taken
 // for the next key.
 func (p *parser) separator(key word) error {
@@ -152,12 +152,12 @@ func (p *parser) separator(key word) error {
 	}
 	c := lx.peek()
 	if endsValue(c) || lx.line != line && strings.IndexByte(later, c) < 0 {
-		return lexError(key.pos, "the key %q has no value", shorten(key.text))
+		return lexError(key.pos, "the key %q has no value", Shorten(key.text))
 	}
 	return nil
 }
 
-// endOfField consumes what ends a value: a line end, a comma, a semicolon, or
+// endOfField consumes what ends a Value: a line end, a comma, a semicolon, or
 // nothing before the closing byte and the end of the text.
 func (p *parser) endOfField(closing byte) error {
 	lx := p.lx
@@ -173,12 +173,12 @@ func (p *parser) endOfField(closing byte) error {
 }
 
 // value parses the value that begins here.
-func (p *parser) value() (*value, error) {
+func (p *parser) value() (*Value, error) {
 	switch p.lx.peek() {
 	case '{':
-		return p.nested(kindMap, '}')
+		return p.nested(Map, '}')
 	case '[':
-		return p.nested(kindArray, ']')
+		return p.nested(Array, ']')
 	}
 	w, err := p.lx.value()
 	if err != nil {
@@ -191,17 +191,17 @@ func (p *parser) value() (*value, error) {
 }
 
 // nested parses a map or an array, which begins here.
-func (p *parser) nested(k kind, closing byte) (*value, error) {
+func (p *parser) nested(k Kind, closing byte) (*Value, error) {
 	lx := p.lx
-	v := &value{kind: k, pos: lx.here(), weight: 1}
+	v := &Value{Kind: k, Pos: lx.here(), weight: 1}
 	if p.depth++; p.depth > depthLimit {
-		return nil, lexError(v.pos, "nested deeper than %d levels", depthLimit)
+		return nil, lexError(v.Pos, "nested deeper than %d levels", depthLimit)
 	}
 	defer func() { p.depth-- }()
 	opening := lx.peek()
 	lx.at++
 	var err error
-	if k == kindMap {
+	if k == Map {
 		p.scopes = append(p.scopes, v)
 		err = p.fields(v, closing)
 		p.scopes = p.scopes[:len(p.scopes)-1]
@@ -212,7 +212,7 @@ func (p *parser) nested(k kind, closing byte) (*value, error) {
 		return nil, err
 	}
 	if lx.peek() == 0 {
-		return nil, lexError(v.pos, `this "%c" is never closed`, opening)
+		return nil, lexError(v.Pos, `this "%c" is never closed`, opening)
 	}
 	lx.at++
 	return v, nil
@@ -220,7 +220,7 @@ func (p *parser) nested(k kind, closing byte) (*value, error) {
 
 // items parses the items of an array up to `]` (not consumed) or the end of
 // the text.
-func (p *parser) items(a *value) error {
+func (p *parser) items(a *Value) error {
 	lx := p.lx
 	for {
 		lx.skipLines()
@@ -234,7 +234,7 @@ func (p *parser) items(a *value) error {
 		if err != nil {
 			return err
 		}
-		a.items = append(a.items, v)
+		a.Items = append(a.Items, v)
 		if err := p.weigh(a, v); err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func (p *parser) items(a *value) error {
 
 // endOfItem consumes the comma or the line end after an item. A comma on the
 // line after the item counts too, as JSON allows it.
-func (p *parser) endOfItem(a *value) error {
+func (p *parser) endOfItem(a *Value) error {
 	lx := p.lx
 	line := lx.line
 	lx.skipLines()
@@ -255,17 +255,17 @@ func (p *parser) endOfItem(a *value) error {
 		lx.at++
 	case c == ']' || c == 0 || lx.line != line:
 	default:
-		return lexError(lx.here(), `expected a comma or "]" in the list of line %d, got %s`, a.pos.Line, lx.shown())
+		return lexError(lx.here(), `expected a comma or "]" in the list of line %d, got %s`, a.Pos.Line, lx.shown())
 	}
 	return nil
 }
 
 // weigh adds the weight of child to parent. Only variables can make the sum
 // exceed what the size of the files allows.
-func (p *parser) weigh(parent, child *value) error {
+func (p *parser) weigh(parent, child *Value) error {
 	parent.weight += child.weight
 	if parent.weight > weightLimit {
-		return lexError(child.pos, "the config has more than 2 million values")
+		return lexError(child.Pos, "the config has more than 2 million values")
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package conf
+package syntax
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 
 // include parses the file that an include directive names into m, as if its
 // text stood in place of the directive.
-func (p *parser) include(m *value) error {
+func (p *parser) include(m *Value) error {
 	lx := p.lx
 	if c := lx.peek(); endsValue(c) || c == '(' {
 		return lexError(lx.here(), "expected a file name after include, got %s", lx.shown())
@@ -30,22 +30,22 @@ func (p *parser) include(m *value) error {
 	if len(p.files) > includeLimit {
 		return lexError(w.pos, "include directives are nested deeper than %d files", includeLimit)
 	}
-	text, err := readFile(path)
+	text, err := ReadFile(path)
 	if err != nil {
 		return lexError(w.pos, "include: %v", err)
 	}
 	if err := p.file(path, text, m); err != nil {
 		p.note(err) // a broken included file does not hide what else is wrong here
 	}
-	if p.full() {
+	if p.Full() {
 		return errTooMany
 	}
 	return nil
 }
 
-// readFile reads a file up to the size limit of a config. Reading stops there,
+// ReadFile reads a file up to the size limit of a config. Reading stops there,
 // so that a device file does no harm.
-func readFile(path string) ([]byte, error) {
+func ReadFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
