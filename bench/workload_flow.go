@@ -15,6 +15,7 @@ type topology struct {
 	publishers []publisherPlan
 	groups     [][]listenerPlan // each group together must get every message of its lanes once
 	conns      int              // subscribing connections
+	exact      bool             // no warm-up: somebody elsewhere counts the messages
 }
 
 // publisherPlan is one publisher, identified by its place in the topology.
@@ -41,8 +42,12 @@ type flow struct {
 	window     window
 }
 
-// warmUpPart is how large the warm-up is in relation to the measured phase.
-const warmUpPart = 20
+const (
+	// warmUpPart is how large the warm-up is: the measured phase divided by it.
+	warmUpPart = 20
+	// warmUpMax bounds it.
+	warmUpMax = 100_000
+)
 
 // runTopology carries a flow out: set up, warm up, measure, verify.
 func runTopology(ctx context.Context, s *session, t topology) error {
@@ -51,8 +56,12 @@ func runTopology(ctx context.Context, s *session, t topology) error {
 	if err := f.open(ctx, t); err != nil {
 		return err
 	}
-	s.total.Store(s.params.Messages + s.warmUp())
-	err := f.phase(ctx, s.warmUp(), time.Time{})
+	warm := s.warmUp()
+	if t.exact {
+		warm = 0
+	}
+	s.total.Store(s.params.Messages + warm)
+	err := f.phase(ctx, warm, time.Time{})
 	if err == nil {
 		err = f.measured(ctx)
 	}
@@ -67,9 +76,9 @@ func runTopology(ctx context.Context, s *session, t topology) error {
 func (s *session) warmUp() int64 {
 	switch p := s.params; {
 	case p.Messages > 0:
-		return p.Messages / warmUpPart
+		return min(p.Messages/warmUpPart, warmUpMax)
 	case p.Rate > 0:
-		return int64(p.Rate / warmUpPart)
+		return min(int64(p.Rate/warmUpPart), warmUpMax)
 	default:
 		return 1000
 	}
@@ -98,8 +107,14 @@ func (f *flow) open(ctx context.Context, t topology) error {
 			return err
 		}
 	}
+	var options []nats.Option
+	if f.params.Rate > 0 {
+		// Every message is written by the publisher itself, not by nats.go's
+		// flusher, whose wake-up would be part of the latency.
+		options = append(options, nats.WriteBufferSize(1))
+	}
 	for i, plan := range t.publishers {
-		nc, err := f.connect(ctx)
+		nc, err := f.connect(ctx, options...)
 		if err != nil {
 			return err
 		}
@@ -108,9 +123,12 @@ func (f *flow) open(ctx context.Context, t topology) error {
 	return nil
 }
 
+// flushWait is the deadline that nats.go insists on; the watchdog comes first.
+const flushWait = time.Hour
+
 // flush returns when the server has handled all that was sent on a connection.
 func (s *session) flush(ctx context.Context, nc *nats.Conn) error {
-	limited, cancel := context.WithTimeout(ctx, s.target.Stall)
+	limited, cancel := context.WithTimeout(ctx, flushWait)
 	defer cancel()
 	if err := nc.FlushWithContext(limited); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
@@ -160,6 +178,9 @@ func (f *flow) phase(ctx context.Context, n int64, until time.Time) error {
 		})
 	}
 	group.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

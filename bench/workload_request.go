@@ -157,6 +157,9 @@ func (s *session) requestPhase(ctx context.Context, requesters []*requester, n i
 		})
 	}
 	group.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,6 +69,7 @@ type session struct {
 	// published counts messages, requests or connections so far, warm-up
 	// included. The watchdog looks at it and at the counters.
 	published atomic.Int64
+	opened    atomic.Int64 // connections
 	total     atomic.Int64 // published when all is done; 0 if that is not known
 	patient   atomic.Bool  // the watchdog does not call silence a stall
 
@@ -112,7 +114,7 @@ func (c Case) Run(caller context.Context, target Target) Result {
 	// A publisher that is blocked in a write sees no context: cut its socket.
 	stopCut := context.AfterFunc(ctx, s.cut)
 	err = c.Scenario.run(ctx, s)
-	if cause := context.Cause(ctx); cause != nil {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		err = cause
 	}
 	if caller.Err() != nil {
@@ -183,8 +185,9 @@ func (s *session) connect(ctx context.Context, options ...nats.Option) (*nats.Co
 	}
 	nc, err := nats.Connect(s.target.URL, append(append(base, s.target.Options...), options...)...)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", s.target.URL, err)
+		return nil, fmt.Errorf("connect to %s: %w", redacted(s.target.URL), err)
 	}
+	s.opened.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.conns = append(s.conns, nc)
@@ -192,6 +195,22 @@ func (s *session) connect(ctx context.Context, options ...nats.Option) (*nats.Co
 		s.measure.server = nc.ConnectedServerName() + " " + nc.ConnectedServerVersion()
 	}
 	return nc, s.fits(nc)
+}
+
+// redacted hides the credentials that a list of URLs may hold.
+func redacted(urls string) string {
+	list := strings.Split(urls, ",")
+	for i, text := range list {
+		if at := strings.LastIndexByte(text, '@'); at >= 0 {
+			scheme, _, found := strings.Cut(text[:at], "://")
+			if found {
+				list[i] = scheme + "://***@" + text[at+1:]
+			} else {
+				list[i] = "***@" + text[at+1:]
+			}
+		}
+	}
+	return strings.Join(list, ",")
 }
 
 // fits checks the payload against the server's limit.

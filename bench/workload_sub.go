@@ -18,11 +18,11 @@ func runSub(ctx context.Context, s *session) error {
 	for i := range p.Subscribers {
 		t.groups = append(t.groups, []listenerPlan{{conn: i, pattern: s.target.Subject}})
 	}
-	s.patient.Store(true)
 	f := &flow{session: s}
 	if err := f.open(ctx, t); err != nil {
 		return err
 	}
+	s.patient.Store(true)
 	s.total.Store(p.Messages)
 	deadline := time.Now().Add(firstMessageWait)
 	err := s.waitFor(ctx, func() bool { return s.delivered() > 0 || time.Now().After(deadline) })

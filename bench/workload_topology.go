@@ -29,7 +29,7 @@ func publishersOn(n int, header nats.Header, subjects ...string) []publisherPlan
 // runPub publishes to nobody. The subject is the plain one, where a sub that
 // runs elsewhere listens.
 func runPub(ctx context.Context, s *session) error {
-	return runTopology(ctx, s, topology{publishers: publishersOn(s.params.Publishers, nil, s.target.Subject)})
+	return runTopology(ctx, s, topology{publishers: publishersOn(s.params.Publishers, nil, s.target.Subject), exact: true})
 }
 
 // runPubSub has every subscriber get everything of every publisher: 1:1,

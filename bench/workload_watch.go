@@ -21,7 +21,7 @@ func (s *session) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			done := s.published.Load() + s.delivered()
+			done := s.opened.Load() + s.published.Load() + s.delivered()
 			if done != last || s.patient.Load() {
 				moved, last = now, done
 			}

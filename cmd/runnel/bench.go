@@ -87,19 +87,44 @@ func benchRun(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	if err != nil {
 		return benchBadUsage(err, stderr)
 	}
-	target.PID = *pid
+	if target.PID = *pid; target.PID != 0 {
+		if err := canMeasure(target.PID, stderr); err != nil {
+			return benchBadUsage(fmt.Errorf("--pid: %w", err), stderr)
+		}
+	}
 	target.URL = conn.url
 	if target.Options, err = conn.options(); err != nil {
 		return benchBadUsage(err, stderr)
 	}
 	var results []bench.Result
 	for _, c := range cases {
-		results = append(results, c.Run(ctx, target))
+		result := c.Run(ctx, target)
+		if result.Server == "" && result.Error != "" && ctx.Err() == nil {
+			// The server was not even reached: no other case would do better.
+			return benchResult(errors.New(result.Error), stderr)
+		}
+		results = append(results, result)
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	if err := bench.WriteResults(stdout, load.format, results); err != nil {
+	return benchReport(ctx, load.format, results, stdout, stderr)
+}
+
+// canMeasure tries whether the usage of a process can be read. On a system that
+// does not tell it, it says so and measuring goes on without.
+func canMeasure(pid int, stderr io.Writer) error {
+	_, err := bench.ReadUsage(pid)
+	if errors.Is(err, bench.ErrNotMeasured) {
+		fmt.Fprintf(stderr, "runnel bench: %v: CPU and memory are n/a\n", err)
+		return nil
+	}
+	return err
+}
+
+// benchReport writes the results and chooses the exit code.
+func benchReport(ctx context.Context, format bench.Format, results []bench.Result, stdout, stderr io.Writer) int {
+	if err := bench.WriteResults(stdout, format, results); err != nil {
 		return benchResult(err, stderr)
 	}
 	if ctx.Err() != nil {

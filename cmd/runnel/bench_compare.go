@@ -120,6 +120,9 @@ func benchCompare(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return benchBadUsage(err, stderr)
 	}
+	if err := canMeasure(os.Getpid(), stderr); err != nil {
+		return benchResult(err, stderr)
+	}
 	compared := comparison.Run(ctx)
 	if err := c.write(stdout, &compared); err != nil {
 		return benchResult(err, stderr)

@@ -54,7 +54,7 @@ func (l *benchLoad) register(flags *flag.FlagSet) {
 	positive("inflight", "`number` of requests that each requester has outstanding", &o.Inflight)
 	positive("connections", "`number` of connections, for connections", &o.Connections)
 	flags.DurationVar(&o.Duration, "duration", 0, "publish for this `time` instead of a number of messages")
-	flags.Func("rate", "messages per second over all publishers; latency is counted from the moment each is due", func(text string) error {
+	flags.Func("rate", "`number` of messages per second over all publishers; latency is counted from the moment each is due", func(text string) error {
 		n, err := parseCount(text)
 		o.Rate = float64(n)
 		return err
@@ -100,18 +100,16 @@ type benchConnection struct {
 // register defines the flags. Credentials may come from the environment, where
 // other users of the machine cannot see them.
 func (c *benchConnection) register(flags *flag.FlagSet) {
-	flags.StringVar(&c.url, "url", cmp.Or(os.Getenv("NATS_URL"), nats.DefaultURL), "server `URL`, also in $NATS_URL")
+	c.url = cmp.Or(os.Getenv("NATS_URL"), nats.DefaultURL)
+	secret(flags, "url", "server `URL`, also in $NATS_URL (default "+nats.DefaultURL+")", &c.url)
 	c.registerCredentials(flags)
 }
 
 // registerCredentials defines all flags but the URL.
 func (c *benchConnection) registerCredentials(flags *flag.FlagSet) {
-	flags.StringVar(&c.user, "user", os.Getenv("NATS_USER"), "user `name`, also in $NATS_USER")
-	flags.Func("password", "`password` of the user, better in $NATS_PASSWORD", func(text string) error {
-		c.password = text
-		return nil
-	})
 	c.password = os.Getenv("NATS_PASSWORD")
+	flags.StringVar(&c.user, "user", os.Getenv("NATS_USER"), "user `name`, also in $NATS_USER")
+	secret(flags, "password", "`password` of the user, better in $NATS_PASSWORD", &c.password)
 	flags.StringVar(&c.creds, "creds", os.Getenv("NATS_CREDS"), "`file` with credentials, also in $NATS_CREDS")
 	flags.StringVar(&c.nkey, "nkey", os.Getenv("NATS_NKEY"), "`file` with an NKey seed, also in $NATS_NKEY")
 	flags.BoolVar(&c.tls, "tls", false, "require TLS")
@@ -119,6 +117,14 @@ func (c *benchConnection) registerCredentials(flags *flag.FlagSet) {
 	flags.StringVar(&c.ca, "tlsca", "", "`file` with the certificate authority to trust")
 	flags.StringVar(&c.cert, "tlscert", "", "`file` with the client's certificate")
 	flags.StringVar(&c.key, "tlskey", "", "`file` with the key of that certificate")
+}
+
+// secret defines a flag whose present value the help must not show.
+func secret(flags *flag.FlagSet, name, usage string, target *string) {
+	flags.Func(name, usage, func(text string) error {
+		*target = text
+		return nil
+	})
 }
 
 // options turns the flags into nats.go's.

@@ -1,0 +1,250 @@
+package bench_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestMain lets the test binary serve as the server that StartServer starts:
+// called as "fake-server PORT" it runs the fake, as "fake-exit" it fails.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "fake-server" {
+		listener, err := net.Listen("tcp", "127.0.0.1:"+os.Args[2])
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		(&fake{}).serve(listener)
+		return
+	}
+	if len(os.Args) == 2 && os.Args[1] == "fake-exit" {
+		fmt.Fprintln(os.Stderr, "this server does not feel like it")
+		os.Exit(7)
+	}
+	os.Exit(m.Run())
+}
+
+// message is what the fake routes.
+type message struct {
+	subject, reply string
+	header         int // bytes of data that are the header block
+	data           []byte
+}
+
+// fault turns the nth message published on a subject of the bench (counted from
+// 1) into those that are routed in its place.
+type fault func(n int, m message) []message
+
+// fake is the smallest server that nats.go and the scenarios are content with:
+// literal and wildcard subscriptions, queue groups, headers. It mistreats
+// messages as its fault says.
+type fake struct {
+	fault      fault
+	maxPayload int
+	noService  bool // answers every request with "no responders"
+
+	mu    sync.Mutex // guards what follows, and all writing
+	count int
+	turn  int // which queue member is next
+	subs  []*fakeSub
+	conns []net.Conn
+}
+
+type fakeSub struct {
+	out                 *bufio.Writer
+	sid, pattern, queue string
+}
+
+// startFake runs a fake until the test ends and returns its URL.
+func startFake(t *testing.T, f *fake) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		f.serve(listener)
+		close(done)
+	}()
+	t.Cleanup(func() {
+		listener.Close()
+		<-done
+		f.cutAll()
+	})
+	return "nats://" + listener.Addr().String()
+}
+
+func (f *fake) serve(listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		f.mu.Lock()
+		f.conns = append(f.conns, conn)
+		f.mu.Unlock()
+		go f.handle(conn)
+	}
+}
+
+// cutAll closes all connections.
+func (f *fake) cutAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, conn := range f.conns {
+		conn.Close()
+	}
+}
+
+func (f *fake) handle(conn net.Conn) {
+	defer conn.Close()
+	limit := f.maxPayload
+	if limit == 0 {
+		limit = 1 << 20
+	}
+	info, _ := json.Marshal(map[string]any{
+		"server_id": "FAKE", "server_name": "fake", "version": "2.10.0", "proto": 1,
+		"headers": true, "max_payload": limit,
+	})
+	in, out := bufio.NewReaderSize(conn, 64<<10), bufio.NewWriter(conn)
+	fmt.Fprintf(out, "INFO %s\r\n", info)
+	out.Flush()
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			f.drop(out)
+			return
+		}
+		if err := f.command(strings.Fields(line), in, out); err != nil {
+			return
+		}
+	}
+}
+
+// drop removes the subscriptions of a connection.
+func (f *fake) drop(out *bufio.Writer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var kept []*fakeSub
+	for _, sub := range f.subs {
+		if sub.out != out {
+			kept = append(kept, sub)
+		}
+	}
+	f.subs = kept
+}
+
+func (f *fake) command(words []string, in *bufio.Reader, out *bufio.Writer) error {
+	if len(words) == 0 {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch words[0] {
+	case "PING":
+		io.WriteString(out, "PONG\r\n")
+		return out.Flush()
+	case "SUB":
+		sub := &fakeSub{out: out, pattern: words[1], sid: words[len(words)-1]}
+		if len(words) == 4 {
+			sub.queue = words[2]
+		}
+		f.subs = append(f.subs, sub)
+	case "PUB", "HPUB":
+		return f.publish(words, in)
+	}
+	return nil
+}
+
+// publish reads the body of a PUB or HPUB and routes the message.
+func (f *fake) publish(words []string, in *bufio.Reader) error {
+	var m message
+	size, err := strconv.Atoi(words[len(words)-1])
+	if err != nil {
+		return err
+	}
+	args := words[1 : len(words)-1]
+	if words[0] == "HPUB" {
+		if m.header, err = strconv.Atoi(args[len(args)-1]); err != nil {
+			return err
+		}
+		args = args[:len(args)-1]
+	}
+	m.subject = args[0]
+	if len(args) == 2 {
+		m.reply = args[1]
+	}
+	m.data = make([]byte, size+2)
+	if _, err := io.ReadFull(in, m.data); err != nil {
+		return err
+	}
+	m.data = m.data[:size]
+	if m.reply != "" && f.noService {
+		status := "NATS/1.0 503\r\n\r\n"
+		f.route(message{subject: m.reply, header: len(status), data: []byte(status)})
+		return nil
+	}
+	if f.fault == nil || !strings.HasPrefix(m.subject, "bench") {
+		f.route(m)
+		return nil
+	}
+	f.count++
+	for _, altered := range f.fault(f.count, m) {
+		f.route(altered)
+	}
+	return nil
+}
+
+// route delivers a message to all that match, and to one of each queue group.
+func (f *fake) route(m message) {
+	groups := make(map[string][]*fakeSub)
+	for _, sub := range f.subs {
+		switch {
+		case !matches(sub.pattern, m.subject):
+		case sub.queue == "":
+			sub.deliver(m)
+		default:
+			groups[sub.queue] = append(groups[sub.queue], sub)
+		}
+	}
+	for _, members := range groups {
+		f.turn++
+		members[f.turn%len(members)].deliver(m)
+	}
+}
+
+func (s *fakeSub) deliver(m message) {
+	reply := ""
+	if m.reply != "" {
+		reply = m.reply + " "
+	}
+	if m.header > 0 {
+		fmt.Fprintf(s.out, "HMSG %s %s %s%d %d\r\n%s\r\n", m.subject, s.sid, reply, m.header, len(m.data), m.data)
+	} else {
+		fmt.Fprintf(s.out, "MSG %s %s %s%d\r\n%s\r\n", m.subject, s.sid, reply, len(m.data), m.data)
+	}
+	s.out.Flush()
+}
+
+// matches tells whether a pattern matches a subject.
+func matches(pattern, subject string) bool {
+	p, s := strings.Split(pattern, "."), strings.Split(subject, ".")
+	for i, token := range p {
+		if token == ">" {
+			return len(s) > i
+		}
+		if i >= len(s) || token != "*" && token != s[i] {
+			return false
+		}
+	}
+	return len(p) == len(s)
+}

@@ -1,0 +1,417 @@
+package bench_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"runnel/bench"
+)
+
+// testStall is the patience of runs that lose messages, and have to wait for it.
+const testStall = 1500 * time.Millisecond
+
+// small selects one case with a load that the fake carries quickly.
+func small(t *testing.T, name string, change func(*bench.Overrides)) bench.Case {
+	t.Helper()
+	o := bench.Overrides{Params: bench.Params{Messages: 1000, Subscribers: 3, Publishers: 2, Connections: 20, Subjects: 30}}
+	if change != nil {
+		change(&o)
+	}
+	cases, err := bench.Select([]string{name}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cases[0]
+}
+
+// run runs a case against a fake.
+func run(t *testing.T, f *fake, c bench.Case, change func(*bench.Target)) bench.Result {
+	t.Helper()
+	target := bench.Target{URL: startFake(t, f), Verify: true}
+	if change != nil {
+		change(&target)
+	}
+	return c.Run(t.Context(), target)
+}
+
+// impatient is for runs that end by stalling.
+func impatient(target *bench.Target) { target.Stall = testStall }
+
+func TestScenariosAgainstFake(t *testing.T) {
+	tests := []struct {
+		name                 string
+		messages, deliveries int64
+		verdict              string
+	}{
+		{"pub", 1000, 0, bench.VerdictOff},
+		{"pubsub-16", 1000, 3000, bench.VerdictPassed},
+		{"pubsub-32k", 1000, 3000, bench.VerdictPassed},
+		{"fanout", 1000, 3000, bench.VerdictPassed},
+		{"fanin", 1000, 3000, bench.VerdictPassed},
+		{"pairs", 1000, 1000, bench.VerdictPassed},
+		{"queue", 1000, 1000, bench.VerdictPassed},
+		{"headers", 1000, 3000, bench.VerdictPassed},
+		{"subjects", 1000, 3000, bench.VerdictPassed},
+		{"request1-128", 1000, 1000, bench.VerdictPassed},
+		{"request50-128", 1000, 1000, bench.VerdictPassed},
+		{"connections", 20, 0, bench.VerdictPassed},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := run(t, &fake{}, small(t, test.name, nil), nil)
+			if !r.OK() {
+				t.Fatalf("got error %q, verdict %s, notes %q", r.Error, r.Verdict, r.Tally.Notes)
+			}
+			if r.Messages != test.messages || r.Deliveries != test.deliveries {
+				t.Errorf("got %d messages, %d deliveries, want %d, %d", r.Messages, r.Deliveries, test.messages, test.deliveries)
+			}
+			if r.Verdict != test.verdict {
+				t.Errorf("verdict: got %s, want %s", r.Verdict, test.verdict)
+			}
+			if r.Seconds <= 0 || r.MessagesPerSecond <= 0 {
+				t.Errorf("got %v seconds, %v messages a second", r.Seconds, r.MessagesPerSecond)
+			}
+			if r.Server != "fake 2.10.0" {
+				t.Errorf("server: got %q", r.Server)
+			}
+		})
+	}
+}
+
+// altered makes a fault that treats message number at in its own way.
+func altered(at int, change func(m message) []message) fault {
+	return func(n int, m message) []message {
+		if n != at {
+			return []message{m}
+		}
+		return change(m)
+	}
+}
+
+// corrupt flips a bit of the payload's end.
+func corrupt(m message) []message {
+	m.data = bytes.Clone(m.data)
+	m.data[len(m.data)-1] ^= 1
+	return []message{m}
+}
+
+// late holds message number at back until the next one of the same subject.
+func late(at int) fault {
+	var held []message
+	return func(n int, m message) []message {
+		if n == at {
+			held = []message{m}
+			return nil
+		}
+		out := append([]message{m}, held...)
+		held = nil
+		return out
+	}
+}
+
+func TestFaultsAreFound(t *testing.T) {
+	lose := altered(500, func(message) []message { return nil })
+	repeat := altered(500, func(m message) []message { return []message{m, m} })
+	spoil := altered(500, corrupt)
+	// The very last message comes twice: nothing follows that would show it.
+	repeatLast := altered(1050, func(m message) []message { return []message{m, m} })
+	stray := altered(500, func(m message) []message {
+		m.subject = m.subject[:strings.LastIndexByte(m.subject, '.')] + ".1"
+		return []message{m}
+	})
+	stripped := altered(500, func(m message) []message {
+		m.data, m.header = m.data[m.header:], 0
+		return []message{m}
+	})
+	tests := []struct {
+		name     string
+		scenario string
+		fault    fault
+		want     bench.Tally
+	}{
+		{"lost", "pubsub-128", lose, bench.Tally{Lost: 1}},
+		{"lost for each of three", "fanout10-128", lose, bench.Tally{Lost: 3}},
+		{"lost in a queue group", "queue", lose, bench.Tally{Lost: 1}},
+		{"lost over many subjects", "subjects", lose, bench.Tally{Lost: 3}},
+		{"duplicated", "pubsub-128", repeat, bench.Tally{Duplicated: 1}},
+		{"duplicated at the end", "pubsub-128", repeatLast, bench.Tally{Duplicated: 1}},
+		{"duplicated in a queue group", "queue", repeat, bench.Tally{Duplicated: 1}},
+		{"reordered", "pubsub-128", late(500), bench.Tally{Reordered: 1}},
+		{"corrupted", "pubsub-128", spoil, bench.Tally{Corrupted: 1, Lost: 1}},
+		{"wrong subject", "subjects", stray, bench.Tally{Foreign: 1, Lost: 1}},
+		{"header gone", "headers", stripped, bench.Tally{Corrupted: 1}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c := small(t, test.scenario, func(o *bench.Overrides) {
+				o.Publishers = 1
+				if !strings.Contains(test.name, "three") && test.scenario != "queue" {
+					o.Subscribers = 1
+				}
+			})
+			r := run(t, &fake{fault: test.fault}, c, impatient)
+			test.want.Delivered = r.Tally.Delivered
+			if r.Verdict != bench.VerdictFailed || r.OK() {
+				t.Errorf("verdict: got %s, OK %v, want a failure", r.Verdict, r.OK())
+			}
+			checkTally(t, r.Tally, test.want)
+		})
+	}
+}
+
+func TestLossEndsTheRun(t *testing.T) {
+	t.Parallel()
+	r := run(t, &fake{fault: func(int, message) []message { return nil }}, small(t, "pubsub-128", nil), impatient)
+	if !r.Partial || !strings.Contains(r.Error, bench.ErrStalled.Error()) {
+		t.Errorf("got partial %v, error %q, want a stall", r.Partial, r.Error)
+	}
+}
+
+func TestLostReplyIsFound(t *testing.T) {
+	t.Parallel()
+	lose := altered(500, func(message) []message { return nil })
+	r := run(t, &fake{fault: lose}, small(t, "request50-128", nil), impatient)
+	if r.Tally.Lost != 1 || r.Verdict != bench.VerdictFailed || !r.Partial {
+		t.Errorf("got %s, verdict %s, partial %v, want one lost", counts(r.Tally), r.Verdict, r.Partial)
+	}
+}
+
+func TestWrongReplyIsFound(t *testing.T) {
+	t.Parallel()
+	var previous string
+	swap := func(n int, m message) []message {
+		reply := m.reply
+		if n == 500 {
+			m.reply = previous
+		}
+		previous = reply
+		return []message{m}
+	}
+	r := run(t, &fake{fault: swap}, small(t, "request1-128", func(o *bench.Overrides) { o.Publishers = 1 }), impatient)
+	if r.Tally.Foreign != 1 || r.Verdict != bench.VerdictFailed {
+		t.Errorf("got %s, verdict %s, want one foreign reply", counts(r.Tally), r.Verdict)
+	}
+}
+
+func TestNoResponders(t *testing.T) {
+	r := run(t, &fake{noService: true}, small(t, "request1-128", nil), nil)
+	if !r.Partial || !strings.Contains(r.Error, "nobody serves") {
+		t.Errorf("got %q, want that nobody serves the subject", r.Error)
+	}
+}
+
+func TestWithoutVerification(t *testing.T) {
+	spoil := altered(500, corrupt)
+	for _, name := range []string{"pubsub-128", "request1-128"} {
+		r := run(t, &fake{fault: spoil}, small(t, name, nil), func(target *bench.Target) { target.Verify = false })
+		if !r.OK() || r.Verdict != bench.VerdictOff {
+			t.Errorf("%s: got error %q, verdict %s, want it off", name, r.Error, r.Verdict)
+		}
+	}
+	tiny := small(t, "pubsub-16", func(o *bench.Overrides) { o.Sizes = []int{1} })
+	if r := run(t, &fake{}, tiny, func(target *bench.Target) { target.Verify = false }); !r.OK() {
+		t.Errorf("one byte: got %q", r.Error)
+	}
+}
+
+func TestPacedRunsMeasureLatency(t *testing.T) {
+	for _, verify := range []bool{true, false} {
+		for _, name := range []string{"pubsub-128", "request50-128"} {
+			c := small(t, name, func(o *bench.Overrides) { o.Rate = 5000 })
+			r := run(t, &fake{}, c, func(target *bench.Target) { target.Verify = verify })
+			if !r.OK() || r.Latency == nil {
+				t.Fatalf("%s, verify %v: got error %q, latency %v", name, verify, r.Error, r.Latency)
+			}
+			if l := r.Latency; l.Count != r.Deliveries || l.P50 <= 0 || l.P50 > l.P99 || l.P99 > l.Max {
+				t.Errorf("%s, verify %v: got %+v for %d deliveries", name, verify, l, r.Deliveries)
+			}
+		}
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for _, name := range []string{"pubsub-128", "paced1-128", "request1-128"} {
+		c := small(t, name, func(o *bench.Overrides) { o.Messages, o.Duration = 0, 50*time.Millisecond })
+		r := run(t, &fake{}, c, nil)
+		if !r.OK() || r.Messages == 0 || r.Seconds < 0.05 {
+			t.Errorf("%s: got error %q, %d messages in %v s", name, r.Error, r.Messages, r.Seconds)
+		}
+	}
+}
+
+func TestMoreOfEverythingThanMessages(t *testing.T) {
+	c := small(t, "pubsub-128", func(o *bench.Overrides) { o.Messages, o.Publishers = 1, 3 })
+	if r := run(t, &fake{}, c, nil); !r.OK() || r.Messages != 1 || r.Deliveries != 3 {
+		t.Errorf("got error %q, %d messages, %d deliveries, want 1, 3", r.Error, r.Messages, r.Deliveries)
+	}
+}
+
+func TestSubWithPublisherElsewhere(t *testing.T) {
+	f := &fake{}
+	url := startFake(t, f)
+	target := bench.Target{URL: url, Verify: true, Subject: "bench.shared"}
+	subscriber := small(t, "sub", nil)
+	result := make(chan bench.Result)
+	go func() { result <- subscriber.Run(t.Context(), target) }()
+	await(t, func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return len(f.subs) == 3
+	})
+	if r := small(t, "pub", nil).Run(t.Context(), target); !r.OK() {
+		t.Fatalf("pub: got %q", r.Error)
+	}
+	r := <-result
+	if !r.OK() || r.Verdict != bench.VerdictPassed || r.Deliveries != 3000 {
+		t.Errorf("sub: got error %q, verdict %s, %d deliveries, want 3000 of them passed", r.Error, r.Verdict, r.Deliveries)
+	}
+}
+
+func TestSubFindsFewerThanAwaited(t *testing.T) {
+	t.Parallel()
+	f := &fake{fault: altered(500, func(message) []message { return nil })}
+	target := bench.Target{URL: startFake(t, f), Verify: true, Stall: testStall}
+	result := make(chan bench.Result)
+	go func() { result <- small(t, "sub", nil).Run(t.Context(), target) }()
+	await(t, func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return len(f.subs) == 3
+	})
+	small(t, "pub", func(o *bench.Overrides) { o.Publishers = 1 }).Run(t.Context(), target)
+	r := <-result
+	if !r.Partial || r.Tally.Lost != 3 || !strings.Contains(r.Error, "999 of 1000") {
+		t.Errorf("got partial %v, %s, error %q, want one lost for each of three", r.Partial, counts(r.Tally), r.Error)
+	}
+}
+
+// await returns when a condition holds, and fails the test if that takes long.
+func await(t *testing.T, condition func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-deadline:
+			t.Fatal("gave up waiting")
+		case <-tick.C:
+		}
+	}
+}
+
+func TestInterruption(t *testing.T) {
+	for _, name := range []string{"pubsub-128", "fanout100-128", "request50-128", "paced1-128", "sub"} {
+		t.Run(name, func(t *testing.T) {
+			f := &fake{}
+			counted := make(chan struct{})
+			f.fault = func(n int, m message) []message {
+				if n == 2000 {
+					close(counted)
+				}
+				return []message{m}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			c := small(t, name, func(o *bench.Overrides) { o.Messages, o.Duration = 0, time.Hour })
+			target := bench.Target{URL: startFake(t, f), Verify: true}
+			result := make(chan bench.Result)
+			go func() { result <- c.Run(ctx, target) }()
+			if name == "sub" {
+				await(t, func() bool {
+					f.mu.Lock()
+					defer f.mu.Unlock()
+					return len(f.subs) == 3
+				})
+			} else {
+				<-counted
+			}
+			cancel()
+			r := <-result
+			if !r.Partial || r.Error != "interrupted" || r.Verdict == bench.VerdictFailed {
+				t.Errorf("got partial %v, error %q, verdict %s, notes %q", r.Partial, r.Error, r.Verdict, r.Tally.Notes)
+			}
+		})
+	}
+}
+
+func TestServerGoesAway(t *testing.T) {
+	f := &fake{}
+	f.fault = func(n int, m message) []message {
+		if n == 500 {
+			for _, conn := range f.conns {
+				conn.Close()
+			}
+		}
+		return []message{m}
+	}
+	r := run(t, f, small(t, "pubsub-128", nil), nil)
+	if !r.Partial || r.Error == "" || strings.Contains(r.Error, "stalled") {
+		t.Errorf("got partial %v, error %q, want that the connection is lost", r.Partial, r.Error)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	tests := []struct {
+		name   string
+		fake   *fake
+		change func(*bench.Overrides)
+		want   string
+	}{
+		{"no room for a stamp", &fake{}, func(o *bench.Overrides) { o.Sizes = []int{15} }, "no room for the stamp"},
+		{"above max_payload", &fake{maxPayload: 100}, nil, "max_payload of 100"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := run(t, test.fake, small(t, "pubsub-128", test.change), nil)
+			if !r.Partial || !strings.Contains(r.Error, test.want) {
+				t.Errorf("got partial %v, error %q, want %q", r.Partial, r.Error, test.want)
+			}
+		})
+	}
+	odd := small(t, "subjects", func(o *bench.Overrides) { o.Subjects = 7 })
+	if r := run(t, &fake{}, odd, nil); !strings.Contains(r.Error, "multiple of 10") {
+		t.Errorf("7 subjects: got %q", r.Error)
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	for _, name := range []string{"pubsub-128", "request1-128", "connections"} {
+		r := small(t, name, nil).Run(t.Context(), bench.Target{URL: "nats://me:secret@" + address, Verify: true})
+		if !r.Partial || r.Server != "" || !strings.Contains(r.Error, "***@"+address) || strings.Contains(r.Error, "secret") {
+			t.Errorf("%s: got partial %v, server %q, error %q", name, r.Partial, r.Server, r.Error)
+		}
+	}
+}
+
+// screen collects what is drawn; only one goroutine writes it at a time.
+type screen struct{ bytes.Buffer }
+
+func TestProgressBar(t *testing.T) {
+	var out screen
+	c := small(t, "paced1-128", func(o *bench.Overrides) { o.Messages, o.Rate = 400, 1000 })
+	r := run(t, &fake{}, c, func(target *bench.Target) { target.Progress = &out })
+	if !r.OK() {
+		t.Fatal(r.Error)
+	}
+	lines := strings.Split(out.String(), "\r")
+	if !slices.ContainsFunc(lines, func(line string) bool {
+		return strings.Contains(line, c.Name) && strings.Contains(line, "%") && strings.Contains(line, "#")
+	}) {
+		t.Errorf("no bar in %q", lines)
+	}
+	if last := lines[len(lines)-1]; last != "" || strings.TrimSpace(lines[len(lines)-2]) != "" {
+		t.Errorf("the line is not cleared at the end: %q", lines)
+	}
+}
