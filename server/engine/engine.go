@@ -64,7 +64,7 @@ type Config struct {
 }
 
 const (
-	pollerCache = 8192
+	pollerCache = 16384
 	pooledCache = 2048
 	// pooledWorkers is how many idle workers are kept for those who borrow one.
 	pooledWorkers = 8

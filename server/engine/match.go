@@ -44,23 +44,37 @@ type entry struct {
 	queues  [][]target // members of one queue group each
 }
 
-// slot is one place of a cache. missed is the hash of the subject that was last looked for in vain: only
-// one that comes a second time gets an entry of its own, since reply subjects mostly come once.
-type cacheSlot struct {
-	entry  *entry
-	missed uint64
+// ways is how many entries share one bucket of a cache.
+const ways = 4
+
+// bucket is the places where entries of one hash may be, newest first. missed is the hash of the subject that
+// was last looked for in vain: only one that comes a second time gets an entry of its own, since reply subjects
+// mostly come once.
+type bucket struct {
+	entries [ways]*entry
+	missed  uint64
 }
 
-// matchCache is a worker's memory of matches. It is direct-mapped and bounded; a collision replaces.
+// put makes e the newest; the first entry that no longer holds, or else the oldest, goes.
+func (b *bucket) put(e *entry) {
+	gone := 0
+	for gone < ways-1 && b.entries[gone] != nil && b.entries[gone].stamp.Valid() {
+		gone++
+	}
+	copy(b.entries[1:gone+1], b.entries[:gone])
+	b.entries[0] = e
+}
+
+// matchCache is a worker's memory of matches. It is bounded: a new entry replaces an old one.
 type matchCache struct {
-	exact    []cacheSlot
+	exact    []bucket
 	prefixes []*entry
 	found    []*subjects.Entry[*accounts.Subscription] // scratch
 }
 
 // newMatchCache makes a cache for size subjects, a power of two.
 func newMatchCache(size int) matchCache {
-	return matchCache{exact: make([]cacheSlot, size), prefixes: make([]*entry, size/8)}
+	return matchCache{exact: make([]bucket, size/ways), prefixes: make([]*entry, size/8)}
 }
 
 // hash mixes the profile in by its address, which the collector never moves.
@@ -71,18 +85,21 @@ func hash(p *accounts.Profile, subject []byte) uint64 {
 // lookup returns the entry for a message on subject from a publisher with profile p.
 func (m *matchCache) lookup(p *accounts.Profile, subject []byte) *entry {
 	h := hash(p, subject)
-	s := &m.exact[h&uint64(len(m.exact)-1)]
-	if e := s.entry; e != nil && e.hash == h && e.profile == p && e.subject == string(subject) && e.stamp.Valid() {
-		return e
+	b := &m.exact[h&uint64(len(m.exact)-1)]
+	for _, e := range b.entries {
+		if e != nil && e.hash == h && e.profile == p && e.subject == string(subject) && e.stamp.Valid() {
+			return e
+		}
 	}
-	if s.missed != h {
-		s.missed = h
+	if b.missed != h {
+		b.missed = h
 		if e := m.lookupPrefix(p, subject); e != nil {
 			return e
 		}
 	}
-	s.entry = m.fill(p, subject, h)
-	return s.entry
+	e := m.fill(p, subject, h)
+	b.put(e)
+	return e
 }
 
 // lookupPrefix serves subjects that differ in their last token only, as reply subjects do, with one entry.
@@ -225,8 +242,10 @@ func (e *entry) resolve(found []*subjects.Entry[*accounts.Subscription], subject
 // sweep drops what no longer holds, so that closed connections are not kept alive.
 func (m *matchCache) sweep() {
 	for i := range m.exact {
-		if e := m.exact[i].entry; e != nil && !e.stamp.Valid() {
-			m.exact[i].entry = nil
+		for w, e := range m.exact[i].entries {
+			if e != nil && !e.stamp.Valid() {
+				m.exact[i].entries[w] = nil
+			}
 		}
 	}
 	for i, e := range m.prefixes {
