@@ -10,7 +10,7 @@ const (
 	depthLimit   = 100      // nested maps and arrays
 	includeLimit = 16       // nested include directives
 	sizeLimit    = 64 << 20 // bytes of all files together
-	fileCost     = 4 << 10  // bytes that an include counts besides its text
+	fileCost     = 16 << 10 // bytes that an include counts besides its text
 	weightLimit  = 2 << 20  // values, those of a variable counted at each use
 )
 
