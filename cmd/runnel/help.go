@@ -19,7 +19,7 @@ Usage:
 
 Examples:
   runnel                          clients on port 4222 of all addresses
-  runnel -a 127.0.0.1 -m 8222     local only, monitoring on http://127.0.0.1:8222
+  runnel -a 127.0.0.1 -m 8222     local only, http://127.0.0.1:8222 shows it
   runnel -c server.conf           what the file says
   runnel -c server.conf -p 4333   the file, but another port: flags win
   runnel -t -c server.conf        check the file and exit
@@ -37,7 +37,7 @@ Server:
   -m, --http_port PORT            monitoring by HTTP (off)
   -ms, --https_port PORT          monitoring by HTTPS (off)
   -P, --pid FILE                  write the process id to this file
-      --ports_file_dir DIR        write the bound ports to DIR/runnel_<pid>.ports
+      --ports_file_dir DIR        write bound ports to DIR/runnel_<pid>.ports
       --client_advertise HOST:PORT  where clients are told to connect
   -sl, --signal SIGNAL[=PID]      reload, reopen, ldm, quit, term or stop a
                                   running server; PID is a number or a pid file,
@@ -96,7 +96,8 @@ name that they connect to:
 
 Let only clients in that have a certificate signed by your own authority:
 
-  runnel --tlsverify --tlscert server.pem --tlskey server-key.pem --tlscacert ca.pem
+  runnel --tlsverify --tlscert server.pem --tlskey server-key.pem \
+    --tlscacert ca.pem
 
 The same in a config file, which can do more (runnel config explain tls):
 
@@ -109,8 +110,9 @@ The same in a config file, which can do more (runnel config explain tls):
 
 A certificate to try it with, for localhost only:
 
-  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 \
-    -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 \
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
+    -days 30 -subj /CN=localhost \
+    -addext subjectAltName=DNS:localhost,IP:127.0.0.1 \
     -keyout server-key.pem -out server.pem
   nats --server tls://localhost:4222 --tlsca server.pem rtt
 
