@@ -8,8 +8,11 @@ import (
 	"runnel/conf"
 )
 
-// checkConfig is runnel -t: it reads the configuration as a start would and
-// opens nothing. Warnings count as errors here, as they do for the incumbent.
+// checkConfig is runnel -t: it reads the configuration as a start would, under
+// the same flags, and opens nothing. What the server cannot do yet is an error
+// here because it is one at the start. Warnings are no obstacle there, but
+// count as errors here, as they do for the incumbent: -t is for checks before
+// a roll-out.
 func checkConfig(c *commandLine, stdout, stderr io.Writer) int {
 	if c.configFile == "" {
 		return fail(stderr, errors.New("-t checks a config file, name it with -c FILE"))

@@ -42,7 +42,8 @@ func configCommand(args []string, stdout, stderr io.Writer) int {
 	return explain(args[1], stdout, stderr)
 }
 
-// explain describes one key, or says which may have been meant.
+// explain describes one key, and for a block the keys right below it. If it
+// knows none, or several, it says which may have been meant.
 func explain(name string, stdout, stderr io.Writer) int {
 	e, ok := conf.Explain(name)
 	if !ok {
@@ -63,6 +64,8 @@ func explain(name string, stdout, stderr io.Writer) int {
 	return 0
 }
 
+// writeExplanation writes what is known about a key, without lines that would
+// say nothing.
 func writeExplanation(w io.Writer, e conf.Explanation) {
 	fmt.Fprintf(w, "%s\n  %s\n\n", e.Key, e.Meaning)
 	line := func(name, value string) {

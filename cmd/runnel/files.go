@@ -13,7 +13,9 @@ import (
 	"runnel/server"
 )
 
-// files are what the process writes about itself for others to find.
+// files are what the process writes about itself for others to find: its id,
+// as a number, and the URLs of its listeners, as JSON. The fields are their
+// paths, "" for none.
 type files struct{ pid, ports string }
 
 // write writes the files that the options ask for, and removes those that
@@ -58,12 +60,15 @@ func (f *files) remove() error {
 	return err
 }
 
+// holdsOurPID reports whether a pid file is still ours: another server may
+// have been started with the same file while this one was ending.
 func holdsOurPID(path string) bool {
 	text, err := os.ReadFile(path)
 	return err == nil && strings.TrimSpace(string(text)) == strconv.Itoa(os.Getpid())
 }
 
-// portsFileName is <program>_<pid>.ports.
+// portsFileName is <program>_<pid>.ports, so that several servers can share a
+// folder and whoever started one knows the name.
 func portsFileName() string {
 	program := filepath.Base(os.Args[0])
 	if runs, err := os.Executable(); err == nil {

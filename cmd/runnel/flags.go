@@ -61,7 +61,9 @@ func (c *commandLine) apply(o *conf.Options) error {
 	return o.Validate()
 }
 
-// options are those of the file, or the defaults without one, under the flags.
+// options reads the config file, or takes the defaults without one, and lets
+// the flags have the last word. It is called at the start and again for each
+// reload. What is wrong with a file is a conf.Errors.
 func (c *commandLine) options() (*conf.Options, error) {
 	o := conf.Defaults()
 	if c.configFile != "" {
@@ -76,6 +78,7 @@ func (c *commandLine) options() (*conf.Options, error) {
 // register defines all flags.
 func (c *commandLine) register(flags *flag.FlagSet) {
 	r := registrar{c, flags}
+	// The texts that package flag would show are empty: help.txt has them.
 	flags.StringVar(&c.configFile, "c", "", "")
 	flags.StringVar(&c.configFile, "config", "", "")
 	flags.BoolVar(&c.check, "t", false, "")
@@ -100,6 +103,8 @@ type registrar struct {
 	flags *flag.FlagSet
 }
 
+// override keeps a function to be applied to the options, in the order of the
+// command line: of two flags for the same thing the last wins.
 func (r registrar) override(f func(*conf.Options) error) {
 	r.c.overrides = append(r.c.overrides, f)
 }
@@ -145,6 +150,8 @@ func (r registrar) toggle(names string, set func(o *conf.Options, on bool)) {
 	}
 }
 
+// serverFlags say where the server listens, what it is called and which files
+// it writes.
 func (r registrar) serverFlags() {
 	r.text("a addr net", func(o *conf.Options, v string) { o.Host = v })
 	r.number("p port", -1, func(o *conf.Options, v int) { o.Port = v })
@@ -172,6 +179,8 @@ func (r registrar) serverFlags() {
 	})
 }
 
+// logFlags say what is logged and where. The short ones combine two or three
+// switches; verbose means with the traffic of the system account.
 func (r registrar) logFlags() {
 	r.text("l log", func(o *conf.Options, v string) { o.Log.File = v })
 	r.toggle("T logtime", func(o *conf.Options, on bool) { o.Log.Time = on })
@@ -190,6 +199,8 @@ func (r registrar) logFlags() {
 	r.number("max_traced_msg_len", 0, func(o *conf.Options, v int) { o.Log.MaxTracedBytes = v })
 }
 
+// securityFlags say who may connect. Any flag that TLS needs turns it on, so
+// that a forgotten --tls does not leave a server in the clear.
 func (r registrar) securityFlags() {
 	r.text("user", func(o *conf.Options, v string) { o.Authorization.Username = v })
 	r.text("pass", func(o *conf.Options, v string) { o.Authorization.Password = v })
@@ -213,6 +224,8 @@ func (r registrar) securityFlags() {
 	r.text("tlscacert", func(o *conf.Options, v string) { secure(o).CAFile = v })
 }
 
+// clusterFlags join servers. Whether URLs are well formed is checked with the
+// flag, what they mean together with the rest of the options.
 func (r registrar) clusterFlags() {
 	cluster := func(o *conf.Options) *conf.Cluster {
 		if o.Cluster == nil {
@@ -248,7 +261,7 @@ func (r registrar) clusterFlags() {
 }
 
 // block makes a block of options with its defaults, which only package conf
-// knows.
+// knows. The text is one of ours and always parses.
 func block(text string) *conf.Options {
 	o, err := conf.Parse("command line", []byte(text))
 	if err != nil {

@@ -22,7 +22,8 @@ Flags:
 // maxReasonBytes is how much of an answer is shown.
 const maxReasonBytes = 1000
 
-// healthCommand runs "runnel healthcheck".
+// healthCommand runs "runnel healthcheck": for containers, which have no curl.
+// It has no output if all is well, since nobody would read it.
 func healthCommand(ctx context.Context, args []string, stderr io.Writer) int {
 	flags := flag.NewFlagSet("healthcheck", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -43,7 +44,8 @@ func healthCommand(ctx context.Context, args []string, stderr io.Writer) int {
 	return 0
 }
 
-// checkHealth returns why a server is not healthy.
+// checkHealth returns why a server is not healthy: it cannot be reached in
+// time, or it says so itself.
 func checkHealth(ctx context.Context, url string) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

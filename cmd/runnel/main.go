@@ -15,7 +15,9 @@ func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run does what the command line says and returns the exit code.
+// run does what the command line says and returns the exit code. Everything
+// is passed in, so that tests run it as they would run the program: results
+// go to stdout; complaints, and the log of the server, to stderr.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		return serverCommand(ctx, args, stdout, stderr)

@@ -62,6 +62,11 @@ func serverCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 
 // process is the running server with all that belongs to the process and not
 // to the server: signals, files, the log, the service manager.
+//
+// One goroutine, in run, acts on signals one after the other. A lame duck
+// phase has a goroutine of its own, since it takes minutes and signals must
+// work meanwhile. A reload may also be asked for over the system account, on
+// a goroutine of the server; mu puts them in a row.
 type process struct {
 	command *commandLine
 	server  *server.Server
@@ -90,7 +95,9 @@ func serve(ctx context.Context, c *commandLine, o *conf.Options, log *logs.Log, 
 	return p.run(ctx, received)
 }
 
-// start opens the server and writes the files.
+// start opens the server and writes the files. The server accepts clients
+// before the files are there, so that whoever waits for a file can connect as
+// soon as he sees it. On an error nothing is left running.
 func (p *process) start(o *conf.Options) error {
 	raiseThreads(max(1, runtime.NumCPU()/2))
 	p.logger.Info("Starting runnel")
@@ -114,7 +121,8 @@ func (p *process) start(o *conf.Options) error {
 	return nil
 }
 
-// run acts on signals until the server has ended.
+// run acts on signals until the server has ended: by a signal, by ctx, or by
+// itself at the end of a lame duck phase.
 func (p *process) run(ctx context.Context, received <-chan os.Signal) int {
 	var background sync.WaitGroup
 	defer background.Wait()
@@ -153,7 +161,8 @@ func (p *process) run(ctx context.Context, received <-chan os.Signal) int {
 	}
 }
 
-// end shuts the server down, if it has not ended already, and cleans up.
+// end shuts the server down, if it has not ended already, and cleans up. The
+// exit code is 0 even if connections had to be cut: what was asked for is done.
 func (p *process) end() int {
 	p.tell(p.manager.stopping())
 	p.logger.Info("Initiating Shutdown...")
@@ -174,7 +183,10 @@ func (p *process) end() int {
 	return 0
 }
 
-// reload reads the configuration file again, under the same flags.
+// reload reads the configuration file again, under the same flags. The server
+// takes all of it or nothing; only then follow the log and the files. The
+// service manager is told in any case that the reload is over, since it would
+// otherwise take the server for stuck.
 func (p *process) reload() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,13 +215,15 @@ func (p *process) reload() error {
 }
 
 // tell logs that the service manager could not be told something.
+// It is no reason to end: the server serves all the same.
 func (p *process) tell(err error) {
 	if err != nil {
 		p.logger.Warn(err.Error())
 	}
 }
 
-// logConfig says where the options want the log.
+// logConfig says where the options want the log. Tracing the system account
+// is tracing; what is traced, the server decides.
 func logConfig(o *conf.Options, stderr io.Writer) logs.Config {
 	return logs.Config{
 		Debug:        o.Log.Debug,

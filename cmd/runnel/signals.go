@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// action is what a signal asks for.
+// action is what a signal asks for. It stands between the signals, which
+// differ from system to system, and the one loop that acts on them.
 type action int
 
 const (
@@ -22,7 +23,8 @@ const (
 	actionLameDuck
 )
 
-// signalCommand is runnel --signal: it sends a signal to a running server.
+// signalCommand is runnel --signal NAME[=TARGET]: it sends a signal to a
+// running server and does not wait for the effect.
 func signalCommand(text string, stderr io.Writer) int {
 	name, target, named := strings.Cut(text, "=")
 	if !knownSignal(name) {
@@ -38,6 +40,8 @@ func signalCommand(text string, stderr io.Writer) int {
 	return 0
 }
 
+// knownSignal reports whether --signal has a word. The words are the same on
+// every system, what they can do is not.
 func knownSignal(name string) bool {
 	switch name {
 	case "reload", "reopen", "ldm", "quit", "term", "stop":
@@ -74,7 +78,8 @@ func checkPID(pid int) (int, error) {
 	return pid, nil
 }
 
-// onlyServer looks for other processes that run a file of our name.
+// onlyServer looks for other processes that run a file of our name. With more
+// than one it chooses none: to end the wrong server would be worse.
 func onlyServer() (int, error) {
 	self, err := os.Executable()
 	if err != nil {
