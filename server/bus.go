@@ -135,7 +135,7 @@ func (a actions) Reload() error {
 
 // Kick implements system.Actions.
 func (a actions) Kick(cid uint64) bool {
-	c := a.s.conn(cid)
+	c := a.s.engine.Conn(cid)
 	if c != nil {
 		c.Close(engine.ReasonKicked, "")
 	}
@@ -144,7 +144,7 @@ func (a actions) Kick(cid uint64) bool {
 
 // SendLameDuck implements system.Actions.
 func (a actions) SendLameDuck(cid uint64) bool {
-	c := a.s.conn(cid)
+	c := a.s.engine.Conn(cid)
 	if c == nil {
 		return false
 	}

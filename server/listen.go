@@ -148,7 +148,15 @@ func (s *Server) accept(nc net.Conn) {
 		s.turnAway(s.engine.NewConn(meta), nc, nil, engine.ReasonTLSHandshake, "Connection throttling is active. Please try again later.")
 		return
 	}
-	s.running.Go(func() { s.acceptTLS(st, meta, nc) })
+	if most := int64(st.options.Limits.MaxConnections); most > 0 && s.handshaking.Load() >= most {
+		s.turnAway(s.engine.NewConn(meta), nc, nil, engine.ReasonMaxConnections, "maximum connections exceeded")
+		return
+	}
+	s.handshaking.Add(1)
+	s.running.Go(func() {
+		defer s.handshaking.Add(-1)
+		s.acceptTLS(st, meta, nc)
+	})
 }
 
 func (s *Server) newMeta(st *state, t accounts.ConnectionType, remote string) *engine.Meta {

@@ -47,6 +47,8 @@ type Server struct {
 	lameDuck   atomic.Bool
 	totalConns atomic.Uint64
 	staleConns atomic.Int64
+	// handshaking is how many TLS handshakes are under way, which is bounded as connections are.
+	handshaking atomic.Int64
 	closed     *closedRing
 	// reload parses the configuration anew and applies it; see OnReloadRequest.
 	reload atomic.Pointer[func() error]

@@ -204,7 +204,7 @@ func peerCert(c *x509.Certificate) monitor.PeerCert {
 
 // ConnectionSubscriptions implements monitor.Source.
 func (src source) ConnectionSubscriptions(cid uint64) []monitor.Subscription {
-	c := src.s.conn(cid)
+	c := src.s.engine.Conn(cid)
 	if c == nil || c.Account() == nil {
 		return nil
 	}
@@ -213,15 +213,6 @@ func (src source) ConnectionSubscriptions(cid uint64) []monitor.Subscription {
 		all = append(all, subscription(c.Account().Name(), sub))
 	}
 	return all
-}
-
-func (s *Server) conn(cid uint64) *engine.Conn {
-	for _, c := range s.engine.Conns() {
-		if c.ID() == cid {
-			return c
-		}
-	}
-	return nil
 }
 
 func subscription(account string, sub *accounts.Subscription) monitor.Subscription {

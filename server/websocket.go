@@ -6,6 +6,7 @@ import (
 
 	"runnel/conf"
 	"runnel/server/accounts"
+	"runnel/server/engine"
 	"runnel/server/websocket"
 	"runnel/server/wire"
 )
@@ -59,8 +60,27 @@ func (s *Server) acceptWebSocket(r websocket.Request) {
 	}
 	c := s.engine.NewConn(meta)
 	info := s.Info(c)
-	s.serve(c, r.Conn, &info)
+	s.serve(c, webConn{r.Conn.(*websocket.Conn)}, &info)
 }
+
+// webConn tells the peer why it is closed.
+type webConn struct{ *websocket.Conn }
+
+// CloseFor implements engine.ReasonCloser.
+func (w webConn) CloseFor(r engine.Reason) error {
+	switch r {
+	case engine.ReasonShutdown:
+		return w.CloseWithReason(websocket.GoingAway)
+	case engine.ReasonAuthFailure, engine.ReasonAuthTimeout, engine.ReasonAuthExpired, engine.ReasonRevoked:
+		return w.CloseWithReason(websocket.PolicyViolation)
+	case engine.ReasonParseError, engine.ReasonProtocolViolation, engine.ReasonProtocolVersion:
+		return w.CloseWithReason(websocket.ProtocolError)
+	case engine.ReasonMaxPayload, engine.ReasonMaxControlLine:
+		return w.CloseWithReason(websocket.MessageTooBig)
+	}
+	return w.CloseWithReason(websocket.NormalClosure)
+}
+
 
 // boundPort is the port of a bound address, 0 without one.
 func boundPort(a net.Addr) int {

@@ -94,7 +94,7 @@ type Engine struct {
 	mu      sync.Mutex
 	conns   []*Conn // by slot; nil where free
 	slots   []int32 // free slots
-	count   int
+	byID    map[uint64]*Conn
 	workers []*totals // of the workers in use
 	retired Counters  // of those that are not
 	closed  bool
@@ -102,7 +102,12 @@ type Engine struct {
 
 // New starts an engine.
 func New(cfg Config) (*Engine, error) {
-	e := &Engine{handler: cfg.Handler, logger: cfg.Logger, idle: make(chan *worker, pooledWorkers)}
+	e := &Engine{
+		handler: cfg.Handler,
+		logger:  cfg.Logger,
+		idle:    make(chan *worker, pooledWorkers),
+		byID:    make(map[uint64]*Conn),
+	}
 	e.settings.Store(&cfg.Settings)
 	e.clock.Store(time.Now().UnixNano())
 	ctx, cancel := context.WithCancel(context.Background())
@@ -226,7 +231,7 @@ func (e *Engine) register(c *Conn) bool {
 		c.slot = int32(len(e.conns))
 		e.conns = append(e.conns, c)
 	}
-	e.count++
+	e.byID[c.id] = c
 	return true
 }
 
@@ -235,7 +240,7 @@ func (e *Engine) forget(c *Conn) {
 	e.mu.Lock()
 	e.conns[c.slot] = nil
 	e.slots = append(e.slots, c.slot)
-	e.count--
+	delete(e.byID, c.id)
 	e.mu.Unlock()
 	e.ended.Add(1)
 	e.handler.Closed(c)
@@ -245,7 +250,7 @@ func (e *Engine) forget(c *Conn) {
 func (e *Engine) Conns() []*Conn {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	all := make([]*Conn, 0, e.count)
+	all := make([]*Conn, 0, len(e.byID))
 	for _, c := range e.conns {
 		if c != nil {
 			all = append(all, c)
@@ -254,11 +259,18 @@ func (e *Engine) Conns() []*Conn {
 	return all
 }
 
+// Conn returns the connection with that id, nil when it is not served.
+func (e *Engine) Conn(id uint64) *Conn {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.byID[id]
+}
+
 // ConnCount is how many connections are served now.
 func (e *Engine) ConnCount() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.count
+	return len(e.byID)
 }
 
 // slowCounters count connections that were cut off as slow consumers, by kind.

@@ -42,7 +42,7 @@ func (l *liveness) pong(now time.Time) {
 // tick is how often housekeeping looks: often enough for the shortest of the time-outs.
 func (s *Settings) tick() time.Duration {
 	shortest := min(s.PingInterval, s.WriteDeadline, s.AuthTimeout)
-	return min(max(shortest/10, tickMin), tickMax)
+	return min(max(shortest/4, tickMin), tickMax)
 }
 
 // housekeeping does what is due by the clock for all connections, in one goroutine and without timers.

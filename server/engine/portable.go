@@ -33,6 +33,11 @@ type goTransport struct {
 	closed bool // guarded likewise
 }
 
+// ReasonCloser is a connection that can tell its peer why it is closed, as WebSocket can.
+type ReasonCloser interface {
+	CloseFor(r Reason) error
+}
+
 // Serve runs the connection on nc, whose INFO was written already or is to be written first (info), until it
 // ends. It returns at once.
 func (e *Engine) Serve(c *Conn, nc net.Conn, info *wire.Info) {
@@ -249,7 +254,13 @@ func (t *goTransport) close() {
 		return
 	}
 	t.closed = true
-	t.engine.running.Go(func() { _ = t.net.Close() }) // TLS and WebSocket say good-bye, which may wait
+	t.engine.running.Go(func() { // TLS and WebSocket say good-bye, which may wait
+		if r, ok := t.net.(ReasonCloser); ok {
+			_ = r.CloseFor(t.conn.Reason())
+			return
+		}
+		_ = t.net.Close()
+	})
 }
 
 // abandon closes the connection although a writer may be at it still: its reader has gone, so nobody needs
