@@ -49,7 +49,7 @@ type Server struct {
 	staleConns atomic.Int64
 	// handshaking is how many TLS handshakes are under way, which is bounded as connections are.
 	handshaking atomic.Int64
-	closed     *closedRing
+	closed      *closedRing
 	// reload parses the configuration anew and applies it; see OnReloadRequest.
 	reload atomic.Pointer[func() error]
 

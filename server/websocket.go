@@ -81,7 +81,6 @@ func (w webConn) CloseFor(r engine.Reason) error {
 	return w.CloseWithReason(websocket.NormalClosure)
 }
 
-
 // boundPort is the port of a bound address, 0 without one.
 func boundPort(a net.Addr) int {
 	if t, ok := a.(*net.TCPAddr); ok {

@@ -78,8 +78,13 @@ func TestSubscribers(t *testing.T) {
 		account, subject, queue string
 		want                    int
 	}{
-		{"A", "orders.new", "", 2}, {"A", "orders.new", "workers", 1}, {"A", "orders.new", "others", 0},
-		{"B", "orders.new", "", 1}, {"B", "orders", "", 0}, {"Z", "orders.new", "", 0}, {"A", "", "", 0},
+		{"A", "orders.new", "", 2},
+		{"A", "orders.new", "workers", 1},
+		{"A", "orders.new", "others", 0},
+		{"B", "orders.new", "", 1},
+		{"B", "orders", "", 0},
+		{"Z", "orders.new", "", 0},
+		{"A", "", "", 0},
 	}
 	for _, tt := range tests {
 		if got := p.Subscribers(tt.account, tt.subject, tt.queue); got != tt.want {

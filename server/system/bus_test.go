@@ -130,7 +130,8 @@ func (s *fakeSource) Connections(open, _ bool) []monitor.Connection {
 		return nil
 	}
 	return []monitor.Connection{
-		{CID: 7, Account: "A", User: "ann", Start: epoch}, {CID: 8, Account: "A", User: "al", Start: epoch},
+		{CID: 7, Account: "A", User: "ann", Start: epoch},
+		{CID: 8, Account: "A", User: "al", Start: epoch},
 		{CID: 9, Account: "SYS", User: "sys", Start: epoch},
 	}
 }
