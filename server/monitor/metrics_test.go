@@ -118,6 +118,20 @@ func TestMetricsStayNamed(t *testing.T) {
 	}
 }
 
+// TestMetricsAccountCalledOther checks that an account with the name of the sum does not make it ambiguous.
+func TestMetricsAccountCalledOther(t *testing.T) {
+	s := newSource()
+	s.accounts = append(manyAccounts(monitor.MaxAccountSeries+1), monitor.Account{Name: "other", Connections: 7})
+	s.accounts[len(s.accounts)-1].Received.Msgs = 1 << 40
+	text := scrape(t, monitor.Handler(newPages(s), ""))
+	if got := strings.Count(text, `runnel_account_connections{account="other"}`); got != 1 {
+		t.Errorf("got %d series for other, want 1", got)
+	}
+	if !strings.Contains(text, `runnel_account_connections{account="other"} 8`+"\n") {
+		t.Error("the sum of the others does not include the account of that name")
+	}
+}
+
 func TestMetricsOddNames(t *testing.T) {
 	s := newSource()
 	s.accounts = []monitor.Account{{Name: "bad\xff"}, {Name: "other", Connections: 5}, {Name: "bad\xfe"}, {Name: `q"\`, Connections: 1}}

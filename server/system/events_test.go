@@ -272,6 +272,28 @@ func TestSlowRequests(t *testing.T) {
 	})
 }
 
+// TestOwnQueueForAccounts checks that ordinary accounts, however much they ask, take no place from the system
+// account.
+func TestOwnQueueForAccounts(t *testing.T) {
+	bus := &fakeBus{}
+	s := system.New(system.Config{Bus: bus, Pages: monitor.New(newSource()), Actions: &fakeActions{}})
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for range system.MaxAccountRequests + 5 {
+		bus.request("A", system.Request{Subject: "$SYS.REQ.SERVER.PING.CONNZ", Reply: "r", Requester: system.Requester{Account: "A"}})
+	}
+	bus.request("SYS", system.Request{Subject: "$SYS.REQ.SERVER.PING.CONNZ", Reply: "r", Requester: system.Requester{Account: "SYS"}})
+	q := s.Queues()
+	if q["account requests"].Pending != system.MaxAccountRequests || q["system requests"].Pending != 1 {
+		t.Errorf("got %v, want %d account requests and 1 system request", q, system.MaxAccountRequests)
+	}
+	s.AnswerAll(t.Context())
+	if got := len(bus.take()); got != system.MaxAccountRequests+1 {
+		t.Errorf("got %d answers, want %d", got, system.MaxAccountRequests+1)
+	}
+}
+
 func TestIdentifiers(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {

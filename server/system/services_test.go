@@ -213,7 +213,7 @@ func TestBadOptions(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for _, tt := range tests {
 			a, text := w.one("SYS", "$SYS.REQ.SERVER.PING."+tt.name, tt.body)
-			if a.Error == nil || a.Error.Code != 400 || !strings.Contains(a.Error.Description, tt.want) {
+			if a.Error == nil || a.Error.Code != 400 || a.Data != nil || !strings.Contains(a.Error.Description, tt.want) {
 				t.Errorf("%s %s: got %s, want error 400 with %q", tt.name, tt.body, text, tt.want)
 			}
 		}
