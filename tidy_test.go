@@ -47,7 +47,7 @@ var layers = []layer{
 	{"conf/syntax", "", ""},
 	{"conf", "subjects conf/syntax", ""},
 	{"headers", "", ""},
-	{"jetlog/vfs", "", ""},
+	{"jetlog/vfs", "", xsys},
 	// 1: streams on disk.
 	{"jetlog/wal", "jetlog/vfs", ""},
 	{"jetlog", "subjects headers", ""},
