@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"bufio"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -50,12 +51,17 @@ type fake struct {
 	fault      fault
 	maxPayload int
 	noService  bool // answers every request with "no responders"
+	tls        *tls.Config
+	tlsFirst   bool              // handshake before INFO
+	refuse     func(int) string  // the -ERR for connection number n, counted from 1; empty for none
+	denied     map[string]string // the -ERR for a command, in place of doing it
 
 	mu    sync.Mutex // guards what follows, and all writing
 	count int
 	turn  int // which queue member is next
 	subs  []*fakeSub
 	conns []net.Conn
+	hello []map[string]any // what each client said in CONNECT
 }
 
 type fakeSub struct {
@@ -107,27 +113,40 @@ func (f *fake) cutAll() {
 
 func (f *fake) handle(conn net.Conn) {
 	defer conn.Close()
-	limit := f.maxPayload
-	if limit == 0 {
-		limit = 1 << 20
+	if f.tls != nil && f.tlsFirst {
+		conn = tls.Server(conn, f.tls)
 	}
-	info, _ := json.Marshal(map[string]any{
-		"server_id": "FAKE", "server_name": "fake", "version": "2.10.0", "proto": 1,
-		"headers": true, "max_payload": limit,
-	})
+	fmt.Fprintf(conn, "INFO %s\r\n", f.info())
+	if f.tls != nil && !f.tlsFirst {
+		conn = tls.Server(conn, f.tls)
+	}
 	in, out := bufio.NewReaderSize(conn, 64<<10), bufio.NewWriter(conn)
-	fmt.Fprintf(out, "INFO %s\r\n", info)
-	out.Flush()
 	for {
 		line, err := in.ReadString('\n')
 		if err != nil {
 			f.drop(out)
 			return
 		}
-		if err := f.command(strings.Fields(line), in, out); err != nil {
+		words := strings.Fields(line)
+		if text, ok := strings.CutPrefix(line, "CONNECT "); ok {
+			words = []string{"CONNECT", text}
+		}
+		if err := f.command(words, in, out); err != nil {
 			return
 		}
 	}
+}
+
+func (f *fake) info() []byte {
+	limit := f.maxPayload
+	if limit == 0 {
+		limit = 1 << 20
+	}
+	info, _ := json.Marshal(map[string]any{
+		"server_id": "FAKE", "server_name": "fake", "version": "2.10.0", "proto": 1, "nonce": "once",
+		"headers": true, "max_payload": limit, "tls_required": f.tls != nil,
+	})
+	return info
 }
 
 // drop removes the subscriptions of a connection.
@@ -149,7 +168,13 @@ func (f *fake) command(words []string, in *bufio.Reader, out *bufio.Writer) erro
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if text := f.denied[words[0]]; text != "" {
+		fmt.Fprintf(out, "-ERR '%s'\r\n", text)
+		return out.Flush()
+	}
 	switch words[0] {
+	case "CONNECT":
+		return f.welcome(words[1], out)
 	case "PING":
 		io.WriteString(out, "PONG\r\n")
 		return out.Flush()
@@ -161,6 +186,24 @@ func (f *fake) command(words []string, in *bufio.Reader, out *bufio.Writer) erro
 		f.subs = append(f.subs, sub)
 	case "PUB", "HPUB":
 		return f.publish(words, in)
+	}
+	return nil
+}
+
+// welcome keeps what a client says of itself, or refuses it.
+func (f *fake) welcome(text string, out *bufio.Writer) error {
+	var hello map[string]any
+	if err := json.Unmarshal([]byte(text), &hello); err != nil {
+		return err
+	}
+	f.hello = append(f.hello, hello)
+	if f.refuse == nil {
+		return nil
+	}
+	if refusal := f.refuse(len(f.hello)); refusal != "" {
+		fmt.Fprintf(out, "-ERR '%s'\r\n", refusal)
+		out.Flush()
+		return io.EOF
 	}
 	return nil
 }

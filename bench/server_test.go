@@ -114,6 +114,44 @@ func TestSplitCommand(t *testing.T) {
 	}
 }
 
+func FuzzSplitCommand(f *testing.F) {
+	f.Add("server -p {port}")
+	f.Add(`a "b c" 'd'`)
+	f.Add(`"`)
+	f.Fuzz(func(t *testing.T, line string) {
+		args, err := bench.SplitCommand(line)
+		if err != nil {
+			return
+		}
+		// What was split apart and quoted again splits into the same.
+		var quoted []string
+		for _, arg := range args {
+			if strings.Contains(arg, "'") {
+				return
+			}
+			quoted = append(quoted, "'"+arg+"'")
+		}
+		again, err := bench.SplitCommand(strings.Join(quoted, " "))
+		if err != nil || !slices.Equal(again, args) {
+			t.Errorf("%q: got %q, then %q, %v", line, args, again, err)
+		}
+	})
+}
+
+func TestServerOutputIsBounded(t *testing.T) {
+	if got := bench.Tail(); got != "" {
+		t.Errorf("no output: got %q", got)
+	}
+	if got, want := bench.Tail("one\n", "two\n"), "; its last output:\none\ntwo"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	long := strings.Repeat("x", 3000)
+	got := bench.Tail(long, long, long+"end")
+	if len(got) > 5000 || !strings.HasSuffix(got, "xend") {
+		t.Errorf("got %d bytes ending in %q", len(got), got[len(got)-10:])
+	}
+}
+
 // realServer is the command line of a real server: the binary named by
 // RUNNEL_TEST_SERVER, or runnel built from this tree.
 func realServer(t *testing.T) string {

@@ -202,6 +202,16 @@ func TestSettleWithoutEndJudgesNoLoss(t *testing.T) {
 	checkTally(t, bench.Settle(nil, v), bench.Tally{Delivered: 3, Duplicated: 1})
 }
 
+func TestTallyAdd(t *testing.T) {
+	total := bench.Tally{Delivered: 1, Notes: []string{"a"}}
+	total.Add(bench.Tally{Delivered: 2, Lost: 3, Duplicated: 4, Reordered: 5, Corrupted: 6, Foreign: 7, Notes: []string{"b"}})
+	total.Add(bench.Tally{Delivered: 10, Lost: 10, Duplicated: 10, Reordered: 10, Corrupted: 10, Foreign: 10})
+	checkTally(t, total, bench.Tally{Delivered: 13, Lost: 13, Duplicated: 14, Reordered: 15, Corrupted: 16, Foreign: 17})
+	if got := strings.Join(total.Notes, " "); got != "a b" {
+		t.Errorf("notes: got %q, want a b", got)
+	}
+}
+
 func TestNotesAreBounded(t *testing.T) {
 	v := bench.NewVerifier("sub", one)
 	for range 1000 {
@@ -212,7 +222,28 @@ func TestNotesAreBounded(t *testing.T) {
 	}
 }
 
-// TestVerifierAgainstModel compares with a plain count of deliveries.
+// model is the verdict on a plan of deliveries by a plain count.
+func model(plan []uint64, sent uint64) bench.Tally {
+	want := bench.Tally{Delivered: int64(len(plan))}
+	times, highest := make(map[uint64]int), -1
+	for _, sequence := range plan {
+		times[sequence]++
+		switch {
+		case times[sequence] > 1:
+			want.Duplicated++
+		case int(sequence) < highest:
+			want.Reordered++
+		}
+		highest = max(highest, int(sequence))
+	}
+	for sequence := range sent {
+		if times[sequence] == 0 {
+			want.Lost++
+		}
+	}
+	return want
+}
+
 func TestVerifierAgainstModel(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -229,25 +260,32 @@ func TestVerifierAgainstModel(t *testing.T) {
 				plan[i], plan[j] = plan[j], plan[i]
 			}
 		}
-		want := bench.Tally{Delivered: int64(len(plan))}
-		times, highest := make(map[uint64]int), -1
-		for _, sequence := range plan {
-			times[sequence]++
-			switch {
-			case times[sequence] > 1:
-				want.Duplicated++
-			case int(sequence) < highest:
-				want.Reordered++
-			}
-			highest = max(highest, int(sequence))
-		}
-		want.Lost = int64(sent) - int64(len(times))
 		v := bench.NewVerifier("sub", one)
 		observe(v, plan...)
-		if got := bench.Settle(map[uint32]uint64{0: sent}, v); counts(got) != counts(want) {
+		got, want := bench.Settle(map[uint32]uint64{0: sent}, v), model(plan, sent)
+		if counts(got) != counts(want) {
 			t.Fatalf("seed %d: got %s, want %s", seed, counts(got), counts(want))
 		}
 	}
+}
+
+// FuzzVerifier reads each byte as a sequence, and compares with the model.
+func FuzzVerifier(f *testing.F) {
+	f.Add([]byte{0, 1, 2, 3})
+	f.Add([]byte{0, 2, 1, 1, 255})
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		plan := make([]uint64, len(data))
+		for i, b := range data {
+			plan[i] = uint64(b)
+		}
+		v := bench.NewVerifier("sub", one)
+		observe(v, plan...)
+		got, want := bench.Settle(map[uint32]uint64{0: 256}, v), model(plan, 256)
+		if counts(got) != counts(want) {
+			t.Errorf("%v: got %s, want %s", plan, counts(got), counts(want))
+		}
+	})
 }
 
 func FuzzReadStamp(f *testing.F) {

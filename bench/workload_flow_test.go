@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"net"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +37,9 @@ func run(t *testing.T, f *fake, c bench.Case, change func(*bench.Target)) bench.
 	}
 	return c.Run(t.Context(), target)
 }
+
+// waitALittle is how long a test waits for what is not to happen.
+const waitALittle = 50 * time.Millisecond
 
 // impatient is for runs that end by stalling.
 func impatient(target *bench.Target) { target.Stall = testStall }
@@ -173,29 +175,49 @@ func TestLossEndsTheRun(t *testing.T) {
 	}
 }
 
-func TestLostReplyIsFound(t *testing.T) {
-	t.Parallel()
+func TestReplyFaultsAreFound(t *testing.T) {
 	lose := altered(500, func(message) []message { return nil })
-	r := run(t, &fake{fault: lose}, small(t, "request50-128", nil), impatient)
-	if r.Tally.Lost != 1 || r.Verdict != bench.VerdictFailed || !r.Partial {
-		t.Errorf("got %s, verdict %s, partial %v, want one lost", counts(r.Tally), r.Verdict, r.Partial)
-	}
-}
-
-func TestWrongReplyIsFound(t *testing.T) {
-	t.Parallel()
-	var previous string
-	swap := func(n int, m message) []message {
-		reply := m.reply
-		if n == 500 {
-			m.reply = previous
+	repeat := altered(500, func(m message) []message { return []message{m, m} })
+	wrong := func() fault {
+		var previous string
+		return func(n int, m message) []message {
+			reply := m.reply
+			if n == 500 {
+				m.reply = previous
+			}
+			previous = reply
+			return []message{m}
 		}
-		previous = reply
-		return []message{m}
 	}
-	r := run(t, &fake{fault: swap}, small(t, "request1-128", func(o *bench.Overrides) { o.Publishers = 1 }), impatient)
-	if r.Tally.Foreign != 1 || r.Verdict != bench.VerdictFailed {
-		t.Errorf("got %s, verdict %s, want one foreign reply", counts(r.Tally), r.Verdict)
+	tests := []struct {
+		name, scenario string
+		fault          fault
+		want           bench.Tally
+	}{
+		// The responder echoes what it gets, so a request's fault shows in the reply.
+		{"lost", "request50-128", lose, bench.Tally{Lost: 1}},
+		{"lost, paced", "request50-128", lose, bench.Tally{Lost: 1}},
+		{"answered twice", "request50-128", repeat, bench.Tally{Duplicated: 1}},
+		{"answered twice, one in flight", "request1-128", repeat, bench.Tally{Duplicated: 1}},
+		{"corrupted", "request1-128", altered(500, corrupt), bench.Tally{Corrupted: 1, Lost: 1}},
+		{"answer to another request", "request1-128", wrong(), bench.Tally{Foreign: 1}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c := small(t, test.scenario, func(o *bench.Overrides) {
+				o.Publishers = 1
+				if strings.Contains(test.name, "paced") {
+					o.Rate = 5000
+				}
+			})
+			r := run(t, &fake{fault: test.fault}, c, impatient)
+			if r.Verdict != bench.VerdictFailed {
+				t.Errorf("verdict: got %s, want a failure; error %q", r.Verdict, r.Error)
+			}
+			test.want.Delivered = r.Tally.Delivered
+			checkTally(t, r.Tally, test.want)
+		})
 	}
 }
 
@@ -231,6 +253,59 @@ func TestPacedRunsMeasureLatency(t *testing.T) {
 			if l := r.Latency; l.Count != r.Deliveries || l.P50 <= 0 || l.P50 > l.P99 || l.P99 > l.Max {
 				t.Errorf("%s, verify %v: got %+v for %d deliveries", name, verify, l, r.Deliveries)
 			}
+		}
+	}
+}
+
+// TestStallCountsForAllThatWereDue has the server pause: of the messages that
+// were due meanwhile each waited for its part of the pause, not only the one
+// that was on its way. A load generator that waits with the server would see a
+// single slow message.
+func TestStallCountsForAllThatWereDue(t *testing.T) {
+	const pause = 400 * time.Millisecond
+	for _, name := range []string{"pubsub-128", "request1-128"} {
+		t.Run(name, func(t *testing.T) {
+			pausing := altered(200, func(m message) []message {
+				<-time.After(pause)
+				return []message{m}
+			})
+			// 1000 messages in half a second; four fifths of them fall into the pause.
+			c := small(t, name, func(o *bench.Overrides) { o.Publishers, o.Subscribers, o.Rate = 1, 1, 2000 })
+			r := run(t, &fake{fault: pausing}, c, nil)
+			if !r.OK() {
+				t.Fatal(r.Error)
+			}
+			if got, least := r.Latency.P50, float64(pause.Microseconds())/8; got < least {
+				t.Errorf("p50: got %v µs, want more than %v", got, least)
+			}
+			if got, least := r.Latency.Max, float64(pause.Microseconds())*0.99; got < least {
+				t.Errorf("max: got %v µs, want more than %v", got, least)
+			}
+		})
+	}
+}
+
+func TestSeveralOfEverything(t *testing.T) {
+	for _, name := range []string{"queue", "subjects", "request50-128", "fanin", "paced10-128"} {
+		c := small(t, name, func(o *bench.Overrides) { o.Publishers, o.Subscribers, o.Messages = 4, 5, 1001 })
+		r := run(t, &fake{}, c, nil)
+		if !r.OK() || r.Messages != 1001 {
+			t.Errorf("%s: got error %q, %d messages, notes %q, want 1001", name, r.Error, r.Messages, r.Tally.Notes)
+		}
+	}
+}
+
+func TestRunsSideBySideDoNotMeet(t *testing.T) {
+	target := bench.Target{URL: startFake(t, &fake{}), Verify: true}
+	cases := []string{"pubsub-128", "pubsub-128", "queue", "request50-128", "subjects"}
+	outcome := make(chan bench.Result, len(cases))
+	for _, name := range cases {
+		c := small(t, name, nil)
+		go func() { outcome <- c.Run(t.Context(), target) }()
+	}
+	for range cases {
+		if r := <-outcome; !r.OK() {
+			t.Errorf("%s: got error %q, notes %q", r.Case, r.Error, r.Tally.Notes)
 		}
 	}
 }
@@ -392,26 +467,5 @@ func TestNobodyListens(t *testing.T) {
 		if !r.Partial || r.Server != "" || !strings.Contains(r.Error, "***@"+address) || strings.Contains(r.Error, "secret") {
 			t.Errorf("%s: got partial %v, server %q, error %q", name, r.Partial, r.Server, r.Error)
 		}
-	}
-}
-
-// screen collects what is drawn; only one goroutine writes it at a time.
-type screen struct{ bytes.Buffer }
-
-func TestProgressBar(t *testing.T) {
-	var out screen
-	c := small(t, "paced1-128", func(o *bench.Overrides) { o.Messages, o.Rate = 400, 1000 })
-	r := run(t, &fake{}, c, func(target *bench.Target) { target.Progress = &out })
-	if !r.OK() {
-		t.Fatal(r.Error)
-	}
-	lines := strings.Split(out.String(), "\r")
-	if !slices.ContainsFunc(lines, func(line string) bool {
-		return strings.Contains(line, c.Name) && strings.Contains(line, "%") && strings.Contains(line, "#")
-	}) {
-		t.Errorf("no bar in %q", lines)
-	}
-	if last := lines[len(lines)-1]; last != "" || strings.TrimSpace(lines[len(lines)-2]) != "" {
-		t.Errorf("the line is not cleared at the end: %q", lines)
 	}
 }

@@ -93,7 +93,7 @@ func benchRun(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		}
 	}
 	target.URL = conn.url
-	if target.Options, err = conn.options(); err != nil {
+	if target.Options, err = conn.Options(); err != nil {
 		return benchBadUsage(err, stderr)
 	}
 	var results []bench.Result

@@ -84,7 +84,7 @@ func (c *compareFlags) comparison(stderr io.Writer) (bench.Comparison, error) {
 	if err != nil {
 		return bench.Comparison{}, err
 	}
-	if target.Options, err = c.conn.options(); err != nil {
+	if target.Options, err = c.conn.Options(); err != nil {
 		return bench.Comparison{}, err
 	}
 	comparison := bench.Comparison{A: c.a, B: c.b, Cases: cases, Rounds: c.rounds, Port: c.port, Target: target}

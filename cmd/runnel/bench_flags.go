@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"crypto/tls"
 	"flag"
 	"fmt"
 	"io"
@@ -11,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/nats-io/nats.go"
 
 	"runnel/bench"
 )
@@ -92,31 +89,30 @@ func (l *benchLoad) target(stderr io.Writer) (bench.Target, error) {
 
 // benchConnection holds the flags that say how to reach the server.
 type benchConnection struct {
-	url, user, password, creds, nkey string
-	tls, tlsFirst                    bool
-	ca, cert, key                    string
+	url string
+	bench.Connection
 }
 
-// register defines the flags. Credentials may come from the environment, where
-// other users of the machine cannot see them.
+// register defines the flags.
 func (c *benchConnection) register(flags *flag.FlagSet) {
-	c.url = cmp.Or(os.Getenv("NATS_URL"), nats.DefaultURL)
-	secret(flags, "url", "server `URL`, also in $NATS_URL (default "+nats.DefaultURL+")", &c.url)
+	c.url = cmp.Or(os.Getenv("NATS_URL"), bench.DefaultURL)
+	secret(flags, "url", "server `URL`, also in $NATS_URL (default "+bench.DefaultURL+")", &c.url)
 	c.registerCredentials(flags)
 }
 
-// registerCredentials defines all flags but the URL.
+// registerCredentials defines all flags but the URL. Credentials may come from
+// the environment, where other users of the machine cannot see them.
 func (c *benchConnection) registerCredentials(flags *flag.FlagSet) {
-	c.password = os.Getenv("NATS_PASSWORD")
-	flags.StringVar(&c.user, "user", os.Getenv("NATS_USER"), "user `name`, also in $NATS_USER")
-	secret(flags, "password", "`password` of the user, better in $NATS_PASSWORD", &c.password)
-	flags.StringVar(&c.creds, "creds", os.Getenv("NATS_CREDS"), "`file` with credentials, also in $NATS_CREDS")
-	flags.StringVar(&c.nkey, "nkey", os.Getenv("NATS_NKEY"), "`file` with an NKey seed, also in $NATS_NKEY")
-	flags.BoolVar(&c.tls, "tls", false, "require TLS")
-	flags.BoolVar(&c.tlsFirst, "tlsfirst", false, "TLS handshake before anything else")
-	flags.StringVar(&c.ca, "tlsca", "", "`file` with the certificate authority to trust")
-	flags.StringVar(&c.cert, "tlscert", "", "`file` with the client's certificate")
-	flags.StringVar(&c.key, "tlskey", "", "`file` with the key of that certificate")
+	c.Password = os.Getenv("NATS_PASSWORD")
+	flags.StringVar(&c.User, "user", os.Getenv("NATS_USER"), "user `name`, also in $NATS_USER")
+	secret(flags, "password", "`password` of the user, better in $NATS_PASSWORD", &c.Password)
+	flags.StringVar(&c.CredentialsFile, "creds", os.Getenv("NATS_CREDS"), "`file` with credentials, also in $NATS_CREDS")
+	flags.StringVar(&c.NKeyFile, "nkey", os.Getenv("NATS_NKEY"), "`file` with an NKey seed, also in $NATS_NKEY")
+	flags.BoolVar(&c.TLS, "tls", false, "require TLS")
+	flags.BoolVar(&c.TLSFirst, "tlsfirst", false, "TLS handshake before anything else")
+	flags.StringVar(&c.CAFile, "tlsca", "", "`file` with the certificate authority to trust")
+	flags.StringVar(&c.CertificateFile, "tlscert", "", "`file` with the client's certificate")
+	flags.StringVar(&c.KeyFile, "tlskey", "", "`file` with the key of that certificate")
 }
 
 // secret defines a flag whose present value the help must not show.
@@ -125,40 +121,6 @@ func secret(flags *flag.FlagSet, name, usage string, target *string) {
 		*target = text
 		return nil
 	})
-}
-
-// options turns the flags into nats.go's.
-func (c *benchConnection) options() ([]nats.Option, error) {
-	var options []nats.Option
-	if c.user != "" {
-		options = append(options, nats.UserInfo(c.user, c.password))
-	}
-	if c.creds != "" {
-		options = append(options, nats.UserCredentials(c.creds))
-	}
-	if c.nkey != "" {
-		option, err := nats.NkeyOptionFromSeed(c.nkey)
-		if err != nil {
-			return nil, fmt.Errorf("--nkey %s: %w", c.nkey, err)
-		}
-		options = append(options, option)
-	}
-	if (c.cert == "") != (c.key == "") {
-		return nil, fmt.Errorf("--tlscert and --tlskey belong together")
-	}
-	if c.tls || c.ca != "" || c.cert != "" {
-		options = append(options, nats.Secure(&tls.Config{MinVersion: tls.VersionTLS12}))
-	}
-	if c.ca != "" {
-		options = append(options, nats.RootCAs(c.ca))
-	}
-	if c.cert != "" {
-		options = append(options, nats.ClientCert(c.cert, c.key))
-	}
-	if c.tlsFirst {
-		options = append(options, nats.TLSHandshakeFirst())
-	}
-	return options, nil
 }
 
 // parseCount reads a positive number; k, M and G multiply by powers of 1000.

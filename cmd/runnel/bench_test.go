@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go"
-
 	"runnel/bench"
 )
 
@@ -47,7 +45,7 @@ func TestBenchExitCodes(t *testing.T) {
 		{"unknown format", []string{"pub", "--format", "xml"}, 2, `unknown format "xml"`},
 		{"no such process", []string{"pub", "--pid", "999999999"}, 2, "--pid: process 999999999"},
 		{"certificate without key", []string{"pub", "--tlscert", "x"}, 2, "belong together"},
-		{"no seed file", []string{"pub", "--nkey", "/no/such/file"}, 2, "--nkey /no/such/file"},
+		{"no seed file", []string{"pub", "--nkey", "/no/such/file"}, 2, "NKey seed /no/such/file"},
 		{"nobody listens", []string{"pub", "--url", closed}, 1, "connect to " + closed},
 		{"compare without b", []string{"compare", "-a", "x"}, 2, "both -a and -b"},
 		{"control with b", []string{"compare", "-a", "x", "-b", "y", "--control"}, 2, "leave -b out"},
@@ -84,18 +82,9 @@ func TestBenchConnectionFlags(t *testing.T) {
 	if err := flags.Parse([]string{"--user", "me", "--tlsfirst"}); err != nil {
 		t.Fatal(err)
 	}
-	options, err := c.options()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := nats.GetDefaultOptions()
-	for _, option := range options {
-		if err := option(&got); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if c.url != "nats://elsewhere:9" || got.User != "me" || got.Password != "from the environment" || !got.TLSHandshakeFirst {
-		t.Errorf("got URL %q, user %q, password %q, handshake first %v", c.url, got.User, got.Password, got.TLSHandshakeFirst)
+	want := bench.Connection{User: "me", Password: "from the environment", TLSFirst: true}
+	if c.url != "nats://elsewhere:9" || c.Connection != want {
+		t.Errorf("got URL %q, %+v, want %+v", c.url, c.Connection, want)
 	}
 }
 
