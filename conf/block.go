@@ -113,13 +113,17 @@ func (s blocksSlot[T]) read(d *decoder, path string, v *syntax.Value) {
 		return
 	}
 	elements := make([]T, 0, len(v.Items))
-	for i, item := range v.Items {
+	for _, item := range v.Items {
 		if d.Full() {
 			return
 		}
-		t := s.fresh()
-		at := indexed(path, i)
+		at := indexed(path, len(elements))
+		if item.Kind != syntax.Map {
+			d.wrong(at, item, "a block { ... }")
+			continue
+		}
 		d.positions[at] = item.Pos
+		t := s.fresh()
 		readKeys(d, at, item, s.keys, t)
 		elements = append(elements, *t)
 	}

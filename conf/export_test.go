@@ -1,22 +1,6 @@
 package conf
 
-import (
-	"encoding/json"
-
-	"runnel/conf/syntax"
-)
-
-// Values parses text and returns its values as JSON, for tests of the language
-// alone.
-func Values(name, text string) (string, Errors) {
-	r := &syntax.Report{}
-	root := syntax.Parse(r, name, []byte(text))
-	b, err := json.Marshal(root.Plain())
-	if err != nil {
-		r.Fail(Position{File: name}, "%v", err)
-	}
-	return string(b), r.Errors.Sorted()
-}
+import "runnel/conf/syntax"
 
 // Decode parses and decodes text without the rules between keys.
 func Decode(name, text string) (*Options, Errors) {
@@ -28,5 +12,5 @@ func Decode(name, text string) (*Options, Errors) {
 	return o, r.Errors.Sorted()
 }
 
-// ErrorLimit is the number of errors kept.
-const ErrorLimit = syntax.ErrorLimit
+// Nearest is what unknown keys are compared with.
+func Nearest(key string, names ...string) string { return nearest(key, names) }

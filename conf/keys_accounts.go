@@ -16,7 +16,7 @@ var accountKeys = []key[Account]{
 		func(a *Account) slot { return part(&a.Limits, accountLimitsKeys, newAccountLimits) }},
 	{"jetstream", reloadInherit, "Let the account use JetStream, within these limits.",
 		func(a *Account) slot {
-			return block(&a.JetStream, accountJetStreamKeys, newAccountJetStream).or("boolean", readShortAccountJetStream)
+			return block(&a.JetStream, accountJetStreamKeys, newAccountJetStream).or("a boolean", readShortAccountJetStream)
 		}},
 	{"exports", reloadInherit, "Streams and services that other accounts may import.",
 		func(a *Account) slot { return blocks(&a.Exports, exportKeys, newExport, nil) }},

@@ -50,7 +50,7 @@ var permissionsKeys = []key[Permissions]{
 		func(p *Permissions) slot { return rules(&p.Subscribe) }},
 	{"allow_responses publish_allow_responses", reloadInherit, "Let the user answer requests that it received.",
 		func(p *Permissions) slot {
-			return block(&p.Responses, responsesKeys, newResponses).or("boolean", readShortResponses)
+			return block(&p.Responses, responsesKeys, newResponses).or("a boolean", readShortResponses)
 		}},
 }
 

@@ -124,11 +124,11 @@ var accessKeys = []key[Options]{
 		func(o *Options) slot { return block(&o.TLS, tlsKeys, newTLS) }},
 	{"ocsp", ReloadNo, "Stapling of OCSP answers for our own certificate.",
 		func(o *Options) slot {
-			return block(&o.OCSP, ocspKeys, newOCSP).or("boolean or mode", readShortOCSP)
+			return block(&o.OCSP, ocspKeys, newOCSP).or("a boolean or mode", readShortOCSP)
 		}},
 	{"ocsp_cache", ReloadNo, "Cache of OCSP answers about peers.",
 		func(o *Options) slot {
-			return block(&o.OCSPCache, ocspCacheKeys, newOCSPCache).or("boolean or type", readShortOCSPCache)
+			return block(&o.OCSPCache, ocspCacheKeys, newOCSPCache).or("a boolean or type", readShortOCSPCache)
 		}},
 	{"authorization", ReloadYes, "Who may connect to the global account.",
 		func(o *Options) slot { return part(&o.Authorization, authorizationKeys, newAuthorization) }},
@@ -170,7 +170,7 @@ var featureKeys = []key[Options]{
 		func(o *Options) slot { return block(&o.WebSocket, webSocketKeys, newWebSocket) }},
 	{"jetstream", ReloadNo, "The store of streams.",
 		func(o *Options) slot {
-			return block(&o.JetStream, jetStreamKeys, newJetStream).or("boolean", readShortJetStream)
+			return block(&o.JetStream, jetStreamKeys, newJetStream).or("a boolean", readShortJetStream)
 		}},
 	{"store_dir", ReloadNo, "Folder of the streams, unless jetstream says otherwise.",
 		func(o *Options) slot { return text(&o.StoreDir) }},

@@ -40,7 +40,7 @@ var tlsKeys = []key[TLS]{
 		func(t *TLS) slot { return handshakeFirst(&t.HandshakeFirst) }},
 	{"ocsp_peer", reloadInherit, "Check the other side's certificate by OCSP.",
 		func(t *TLS) slot {
-			return block(&t.OCSPPeer, ocspPeerKeys, newOCSPPeer).or("boolean", readShortOCSPPeer)
+			return block(&t.OCSPPeer, ocspPeerKeys, newOCSPPeer).or("a boolean", readShortOCSPPeer)
 		}},
 	{"cert_store", reloadInherit, "Windows certificate store to take the certificate from.",
 		func(t *TLS) slot { return text(&t.CertStore.Store) }},

@@ -144,7 +144,7 @@ func migrate(r *RemoteLeaf) slot {
 		keys:    migrateKeys,
 		fresh:   func() *RemoteLeaf { return &RemoteLeaf{ClusterMigrate: true} },
 		present: func(t *RemoteLeaf) bool { return t.ClusterMigrate },
-	}.or("boolean", func(_ *decoder, _ string, v *syntax.Value, t *RemoteLeaf) (*RemoteLeaf, bool) {
+	}.or("a boolean", func(_ *decoder, _ string, v *syntax.Value, t *RemoteLeaf) (*RemoteLeaf, bool) {
 		t.ClusterMigrate = v.Boolean
 		return t, v.Kind == syntax.Boolean
 	})

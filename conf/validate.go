@@ -95,8 +95,7 @@ func (c *checker) server() {
 	const shortest = 30 * time.Second
 	if o.LameDuck.Duration < shortest {
 		c.wrong("lame_duck_duration", "%s is too short, it must be at least %s", o.LameDuck.Duration, shortest)
-	}
-	if g := o.LameDuck.GracePeriod; g < 0 || g >= o.LameDuck.Duration {
+	} else if g := o.LameDuck.GracePeriod; g < 0 || g >= o.LameDuck.Duration {
 		c.wrong("lame_duck_grace_period", "%s must be less than lame_duck_duration, which is %s", g, o.LameDuck.Duration)
 	}
 	if o.NoSystemAccount && o.SystemAccount != "" {
