@@ -28,8 +28,8 @@ type connectEvent struct {
 type disconnectEvent struct {
 	advisory
 	Client   clientInfo      `json:"client"`
-	Sent     monitor.Traffic `json:"sent"`     // to the client
-	Received monitor.Traffic `json:"received"` // from the client
+	Sent     monitor.Traffic `json:"sent"`     // by the client: events take its side
+	Received monitor.Traffic `json:"received"` // by the client
 	Reason   string          `json:"reason"`
 }
 
@@ -93,8 +93,8 @@ func (s *System) disconnectEvent(e *event) disconnectEvent {
 	return disconnectEvent{
 		advisory: s.advisory(typeDisconnect, e.at),
 		Client:   newClientInfo(&e.conn),
-		Sent:     monitor.Traffic{Msgs: t.OutMsgs, Bytes: t.OutBytes},
-		Received: monitor.Traffic{Msgs: t.InMsgs, Bytes: t.InBytes},
+		Sent:     monitor.Traffic{Msgs: t.InMsgs, Bytes: t.InBytes},
+		Received: monitor.Traffic{Msgs: t.OutMsgs, Bytes: t.OutBytes},
 		Reason:   e.conn.Reason,
 	}
 }
