@@ -129,10 +129,7 @@ func (c *Conn) Counters() Counters {
 func (c *Conn) Stalls() int64 { return c.stalls.Load() }
 
 // PendingBytes is what waits to be written to the client.
-func (c *Conn) PendingBytes() int {
-	n, _ := c.out.waiting()
-	return n
-}
+func (c *Conn) PendingBytes() int { return c.out.waiting() }
 
 // LastActivity is when the client last sent or was sent something, to about the housekeeping interval.
 func (c *Conn) LastActivity() time.Time { return time.Unix(0, c.lastActivity.Load()) }

@@ -55,20 +55,19 @@ func (e *Engine) housekeeping(ctx context.Context) {
 			return
 		case now := <-timer.C:
 			e.clock.Store(now.UnixNano())
+			s := e.settings.Load()
 			for _, c := range e.Conns() {
-				e.check(c, now)
+				e.check(c, s, now)
 			}
 			timer.Reset(e.settings.Load().tick())
 		}
 	}
 }
 
-// check does what is due for one connection.
-func (e *Engine) check(c *Conn, now time.Time) {
-	s := e.settings.Load()
-	waiting, since := c.out.waiting()
+// check does what is due for one connection. It takes no lock unless something is.
+func (e *Engine) check(c *Conn, s *Settings, now time.Time) {
 	stuck := time.Duration(0)
-	if since != 0 {
+	if since := c.out.stuckSince.Load(); since != 0 {
 		stuck = now.Sub(time.Unix(0, since))
 	}
 	switch {
@@ -76,7 +75,7 @@ func (e *Engine) check(c *Conn, now time.Time) {
 		if stuck > min(closingTime, s.WriteDeadline) {
 			c.end(c.Reason(), "", false)
 		}
-	case waiting > 0 && stuck > s.WriteDeadline:
+	case stuck > s.WriteDeadline:
 		e.slowConsumer(c, ReasonSlowDeadline, nil)
 	case !c.has(flagIdentified):
 		if e.handler.AuthRequired(c) && now.Sub(c.meta.Start) > s.AuthTimeout {

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 )
 
 // errWouldBlock says that a socket took less than it was offered; the transport will drain the rest when the
@@ -40,7 +41,8 @@ type outbound struct {
 	// parked are the publishers that wait for this connection to drain.
 	parked []*Conn
 	// stuckSince is the engine's coarse time of the last progress while something waits; 0 when nothing does.
-	stuckSince int64
+	// It is written with mu held and read without, since housekeeping looks at every connection.
+	stuckSince atomic.Int64
 }
 
 // verdict is what became of an attempt to write or queue.
@@ -72,8 +74,8 @@ func (o *outbound) claim(e *Engine, s *stage) verdict {
 
 // queued is called with mu held after bytes were added.
 func (o *outbound) queued(e *Engine) verdict {
-	if o.stuckSince == 0 {
-		o.stuckSince = e.clock.Load()
+	if o.stuckSince.Load() == 0 {
+		o.stuckSince.Store(e.clock.Load())
 	}
 	switch {
 	case o.queue.bytes > e.settings.Load().MaxPendingBytes:
@@ -121,7 +123,7 @@ func (o *outbound) finish(t transport) {
 // mu is held and nobody writes.
 func (o *outbound) discard(e *Engine, t transport) {
 	o.queue.release(&e.chunks)
-	o.stuckSince = 0
+	o.stuckSince.Store(0)
 	if o.state == outboundGone {
 		t.close()
 	}
@@ -159,9 +161,9 @@ func (o *outbound) took(e *Engine, t transport, n, offered int) (again bool, wok
 	o.queue.consume(&e.chunks, n)
 	switch {
 	case o.queue.bytes == 0:
-		o.stuckSince = 0
+		o.stuckSince.Store(0)
 	case n > 0:
-		o.stuckSince = e.clock.Load()
+		o.stuckSince.Store(e.clock.Load())
 	}
 	again = o.queue.bytes > 0 && (n == offered || o.edge)
 	o.edge = false
@@ -211,7 +213,7 @@ func (o *outbound) close(e *Engine, t transport, last []byte, drain bool) (flush
 	}
 	o.queue.append(&e.chunks, last)
 	o.state = outboundClosing
-	o.stuckSince = e.clock.Load()
+	o.stuckSince.Store(e.clock.Load())
 	o.finish(t)
 	return !o.writing && o.queue.bytes > 0, woken
 }
@@ -228,9 +230,9 @@ func (o *outbound) gone(e *Engine, t transport) (woken []*Conn) {
 	return o.unpark()
 }
 
-// waiting returns the bytes that wait and since when, on the engine's coarse clock, nothing was written.
-func (o *outbound) waiting() (bytes int, since int64) {
+// waiting returns how many bytes wait.
+func (o *outbound) waiting() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.queue.bytes, o.stuckSince
+	return o.queue.bytes
 }
