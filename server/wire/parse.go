@@ -71,6 +71,18 @@ func foldEqual(b []byte, upper string) bool {
 	return true
 }
 
+// lineExtra is what a line without its LF has besides the verb and the argument text: one separator and a CR.
+// Further blanks around the arguments count, so that a line is judged alike however it arrives.
+const lineExtra = 2
+
+// partialLine is the answer to a line whose end has not come yet; the verb ends before start.
+func (p *Parser) partialLine(b []byte, start int) (int, error) {
+	if len(b)-start > p.ControlLineBytes+lineExtra {
+		return 0, ErrControlLine
+	}
+	return 0, nil
+}
+
 // control parses everything that is not on the fast lane.
 func (p *Parser) control(b []byte, f *Frame) (int, error) {
 	verb, ok := matchVerb(b)
@@ -89,14 +101,10 @@ func (p *Parser) control(b []byte, f *Frame) (int, error) {
 	}
 	nl := bytes.IndexByte(b[start:], '\n')
 	if nl < 0 {
-		// The line end and one separator do not count as argument text.
-		if len(b)-start > p.ControlLineBytes+3 {
-			return 0, ErrControlLine
-		}
-		return 0, nil
+		return p.partialLine(b, start)
 	}
 	args := bytes.Trim(b[start:start+nl], " \t\r")
-	if len(args) > p.ControlLineBytes {
+	if len(args) > p.ControlLineBytes || nl > p.ControlLineBytes+lineExtra {
 		return 0, ErrControlLine
 	}
 	f.Verb = verb
@@ -109,7 +117,7 @@ func (p *Parser) control(b []byte, f *Frame) (int, error) {
 	case VerbUnsub:
 		return end, parseUnsub(args, f)
 	default:
-		f.Args = args
+		f.Args = args[:len(args):len(args)]
 		return end, nil
 	}
 }
@@ -161,7 +169,7 @@ func split(args []byte, token *[4][]byte) int {
 		if n == len(token) {
 			return n + 1
 		}
-		token[n] = args[start:i]
+		token[n] = args[start:i:i]
 		n++
 	}
 	return n

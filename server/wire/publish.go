@@ -8,7 +8,7 @@ func (p *Parser) pub(b []byte, f *Frame) (int, error) {
 	const start = 4
 	i := token(b, start)
 	if i == len(b) {
-		return p.partialLine(b, start)
+		return p.partialLine(b, start-1)
 	}
 	if b[i] != ' ' || i == start {
 		return p.control(b, f)
@@ -19,7 +19,7 @@ func (p *Parser) pub(b []byte, f *Frame) (int, error) {
 	if !ok && i < len(b) {
 		end := token(b, tail)
 		if end == len(b) {
-			return p.partialLine(b, start)
+			return p.partialLine(b, start-1)
 		}
 		if b[end] != ' ' || end == tail {
 			return p.control(b, f)
@@ -28,7 +28,7 @@ func (p *Parser) pub(b []byte, f *Frame) (int, error) {
 		size, i, ok = digits(b, end+1)
 	}
 	if i >= len(b)-1 {
-		return p.partialLine(b, start)
+		return p.partialLine(b, start-1)
 	}
 	if !ok || b[i] != '\r' || b[i+1] != '\n' {
 		return p.control(b, f)
@@ -45,7 +45,7 @@ func (p *Parser) hpub(b []byte, f *Frame) (int, error) {
 	const start = 5
 	i := token(b, start)
 	if i == len(b) {
-		return p.partialLine(b, start)
+		return p.partialLine(b, start-1)
 	}
 	if b[i] != ' ' || i == start {
 		return p.control(b, f)
@@ -56,7 +56,7 @@ func (p *Parser) hpub(b []byte, f *Frame) (int, error) {
 	if i < len(b) && (!ok || b[i] != ' ') {
 		end := token(b, tail)
 		if end == len(b) {
-			return p.partialLine(b, start)
+			return p.partialLine(b, start-1)
 		}
 		if b[end] != ' ' || end == tail {
 			return p.control(b, f)
@@ -65,14 +65,14 @@ func (p *Parser) hpub(b []byte, f *Frame) (int, error) {
 		header, i, ok = digits(b, end+1)
 	}
 	if i >= len(b)-1 {
-		return p.partialLine(b, start)
+		return p.partialLine(b, start-1)
 	}
 	if !ok || b[i] != ' ' || header == 0 {
 		return p.control(b, f)
 	}
 	size, i, ok := digits(b, i+1)
 	if i >= len(b)-1 {
-		return p.partialLine(b, start)
+		return p.partialLine(b, start-1)
 	}
 	if !ok || b[i] != '\r' || b[i+1] != '\n' {
 		return p.control(b, f)
@@ -109,14 +109,6 @@ func digits(b []byte, i int) (value, end int, ok bool) {
 		return 0, i, false
 	}
 	return value, i, i == len(b) || b[i] <= ' '
-}
-
-// partialLine is the answer to a line whose end has not come yet.
-func (p *Parser) partialLine(b []byte, start int) (int, error) {
-	if len(b)-start > p.ControlLineBytes+2 {
-		return 0, ErrControlLine
-	}
-	return 0, nil
 }
 
 // body checks the sizes and takes the payload that begins at payload; tail is where the frame's tail does.
