@@ -257,16 +257,36 @@ func TestReloadWithoutFile(t *testing.T) {
 	d.wantExit(0)
 }
 
+// The log follows a reload to another file and other levels.
+func TestReloadMovesLog(t *testing.T) {
+	file := writeFile(t, "x.conf", "server_name: a\n")
+	d := startDaemon(t, nil, "-c", file)
+	d.waitLine("Server is ready")
+	log := filepath.Join(t.TempDir(), "x.log")
+	if err := os.WriteFile(file, []byte(fmt.Sprintf("server_name: a\nlog_file: %q\n", log)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.signal(syscall.SIGHUP)
+	eventually(t, "a line in the new log", fileHas(log, "Reloaded server configuration"))
+	d.signal(syscall.SIGTERM)
+	d.wantExit(0)
+	if !fileHas(log, "Server Exiting..")() {
+		t.Error("the new log has not the end")
+	}
+}
+
+// fileHas is whether a file has a text.
+func fileHas(path, text string) func() bool {
+	return func() bool {
+		b, err := os.ReadFile(path)
+		return err == nil && strings.Contains(string(b), text)
+	}
+}
+
 func TestReopenLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.log")
-	has := func(path, text string) func() bool {
-		return func() bool {
-			b, err := os.ReadFile(path)
-			return err == nil && strings.Contains(string(b), text)
-		}
-	}
 	d := startDaemon(t, nil, "-l", path)
-	eventually(t, "ready", has(path, "Server is ready"))
+	eventually(t, "ready", fileHas(path, "Server is ready"))
 	if err := os.Rename(path, path+".1"); err != nil {
 		t.Fatal(err)
 	}
@@ -274,10 +294,10 @@ func TestReopenLog(t *testing.T) {
 	eventually(t, "a new file", func() bool { _, err := os.Stat(path); return err == nil })
 	d.signal(syscall.SIGTERM)
 	d.wantExit(0)
-	if !has(path+".1", `Trapped "user defined signal 1" signal`)() || has(path+".1", "Exiting")() {
+	if !fileHas(path+".1", `Trapped "user defined signal 1" signal`)() || fileHas(path+".1", "Exiting")() {
 		t.Error("the old file has not what came before")
 	}
-	if !has(path, "Server Exiting..")() || has(path, "Starting")() {
+	if !fileHas(path, "Server Exiting..")() || fileHas(path, "Starting")() {
 		t.Error("the new file has not what came after")
 	}
 	if len(d.log) > 0 {
@@ -289,10 +309,19 @@ func TestLameDuck(t *testing.T) {
 	file := writeFile(t, "x.conf", "lame_duck_grace_period: \"200ms\"\nlame_duck_duration: \"30s\"\n")
 	d := startDaemon(t, nil, "-c", file)
 	d.waitLine("Server is ready")
+	client, err := net.Dial("tcp", d.url("nats").Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := bufio.NewReader(client).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
 	d.signal(syscall.SIGUSR2)
 	d.waitLine("Entering lame duck mode")
 	d.signal(syscall.SIGTERM) // waits for it
 	d.waitLine(`Trapped "terminated" signal`)
+	d.waitLine("Closing existing clients")
 	d.waitLine("Server Exiting..")
 	d.wantExit(0)
 }
