@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -62,6 +63,9 @@ type fake struct {
 	subs  []*fakeSub
 	conns []net.Conn
 	hello []map[string]any // what each client said in CONNECT
+	// behind is delivered at the next PING of a subscriber, before the PONG: as
+	// if it had waited in the queue of that connection until then.
+	behind []message
 }
 
 type fakeSub struct {
@@ -176,6 +180,12 @@ func (f *fake) command(words []string, in *bufio.Reader, out *bufio.Writer) erro
 	case "CONNECT":
 		return f.welcome(words[1], out)
 	case "PING":
+		if slices.ContainsFunc(f.subs, func(s *fakeSub) bool { return s.out == out }) {
+			for _, m := range f.behind {
+				f.route(m)
+			}
+			f.behind = nil
+		}
 		io.WriteString(out, "PONG\r\n")
 		return out.Flush()
 	case "SUB":

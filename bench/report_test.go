@@ -38,8 +38,6 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-func pointer[T any](x T) *T { return &x }
-
 // results are one of each kind.
 func results() []bench.Result {
 	started := time.Date(2026, 3, 4, 5, 6, 7, 8, time.UTC)
@@ -48,7 +46,7 @@ func results() []bench.Result {
 			Case: "pubsub-128", Server: "s1 2.15.2", Started: started,
 			Params:   bench.Params{Messages: 1e6, SizeBytes: 128, Publishers: 1, Subscribers: 1},
 			Messages: 1e6, Deliveries: 1e6, Seconds: 2, MessagesPerSecond: 5e5, DeliveriesPerSecond: 5e5, BytesPerSecond: 128e6,
-			CPUSeconds: pointer(0.75), CPUPerMessage: pointer(0.75), RSSBefore: pointer(int64(10 << 20)), RSSPeak: pointer(int64(12345678)),
+			CPUSeconds: new(0.75), CPUPerMessage: new(0.75), RSSBefore: new(int64(10 << 20)), RSSPeak: new(int64(12345678)),
 			Verdict: bench.VerdictPassed, Tally: bench.Tally{Delivered: 1050000},
 		},
 		{
@@ -69,7 +67,7 @@ func results() []bench.Result {
 			Case: "connections1000", Server: "s1 2.15.2", Started: started,
 			Params:   bench.Params{Connections: 1000},
 			Messages: 400, Seconds: 1, MessagesPerSecond: 400,
-			CPUSeconds: pointer(0.04), CPUPerMessage: pointer(100.0), RSSBefore: pointer(int64(1 << 20)), RSSPeak: pointer(int64(2 << 20)), RSSPerConnection: pointer(2621.44),
+			CPUSeconds: new(0.04), CPUPerMessage: new(100.0), RSSBefore: new(int64(1 << 20)), RSSPeak: new(int64(2 << 20)), RSSPerConnection: new(2621.44),
 			Verdict: bench.VerdictOff, Partial: true, Error: "interrupted",
 		},
 	}
@@ -140,7 +138,7 @@ func TestJSONSchema(t *testing.T) {
 	if document.Schema != bench.SchemaVersion || len(document.Results) != 4 {
 		t.Fatalf("got schema %d with %d results", document.Schema, len(document.Results))
 	}
-	for _, key := range strings.Fields(`case server started params messages deliveries seconds messages_per_second
+	for key := range strings.FieldsSeq(`case server started params messages deliveries seconds messages_per_second
 		deliveries_per_second bytes_per_second cpu_seconds cpu_us_per_message rss_before_bytes rss_peak_bytes
 		rss_bytes_per_connection latency_us verdict tally partial`) {
 		for i, result := range document.Results {
