@@ -136,22 +136,20 @@ func (p *Pages) Connz(o ConnzOptions) (*Connz, error) {
 		page.paging = paging{Limit: 1}
 	}
 	fits := p.connFilter(o)
-	conns := p.source.Connections(o.State != ConnClosed, o.State != ConnOpen)
-	n := 0
-	for i := range conns {
-		if fits(&conns[i]) {
-			conns[n] = conns[i]
-			n++
+	all := p.source.Connections(o.State != ConnClosed, o.State != ConnOpen)
+	conns := make([]*Connection, 0, len(all))
+	for i := range all {
+		if fits(&all[i]) {
+			conns = append(conns, &all[i])
 		}
 	}
-	conns = conns[:n]
 	order.apply(conns, page.Now)
 	page.Total = len(conns)
 	conns = cut(conns, page.paging)
 	page.NumConnections = len(conns)
 	page.Connections = make([]ConnInfo, 0, len(conns))
-	for i := range conns {
-		page.Connections = append(page.Connections, p.connInfo(&conns[i], o, page.Now))
+	for _, c := range conns {
+		page.Connections = append(page.Connections, p.connInfo(c, o, page.Now))
 	}
 	return page, nil
 }

@@ -14,9 +14,9 @@ type connSort struct {
 }
 
 // apply sorts in place; at is the moment up to which open connections count.
-func (s connSort) apply(conns []Connection, at time.Time) {
-	slices.SortFunc(conns, func(a, b Connection) int {
-		return cmp.Or(s.compare(&a, &b, at), cmp.Compare(a.CID, b.CID))
+func (s connSort) apply(conns []*Connection, at time.Time) {
+	slices.SortFunc(conns, func(a, b *Connection) int {
+		return cmp.Or(s.compare(a, b, at), cmp.Compare(a.CID, b.CID))
 	})
 }
 
