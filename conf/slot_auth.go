@@ -194,9 +194,10 @@ var importSourceKeys = []key[Import]{
 // service.
 func importSource(i *Import, service bool) slot {
 	s := blockSlot[Import]{
-		set:   func(t *Import) { i.Account, i.Subject, i.Service = t.Account, t.Subject, service },
-		keys:  importSourceKeys,
-		fresh: zero[Import],
+		set:     func(t *Import) { i.Account, i.Subject, i.Service = t.Account, t.Subject, service },
+		keys:    importSourceKeys,
+		fresh:   zero[Import],
+		present: func(t *Import) bool { return t != nil && t.Account+t.Subject != "" },
 	}
 	if i.Service == service {
 		s.current = i

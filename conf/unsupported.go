@@ -11,7 +11,7 @@ import (
 type missing struct {
 	// key is the path of the block or key, without the names of elements.
 	key string
-	// feature is what it is called in the error.
+	// feature is what the error says there is none of.
 	feature string
 	// used returns the paths where o asks for it.
 	used func(o *Options) []string
@@ -31,8 +31,8 @@ var unsupported = []missing{
 		return when(len(o.Operator.DefaultJetStreamDomains) > 0, "default_js_domain")
 	}},
 	{"accounts.jetstream", "JetStream", perAccount("jetstream", func(a *Account) bool { return a.JetStream != nil })},
-	{"accounts.exports", "exporting to other accounts", perAccount("exports", func(a *Account) bool { return len(a.Exports) > 0 })},
-	{"accounts.imports", "importing from other accounts", perAccount("imports", func(a *Account) bool { return len(a.Imports) > 0 })},
+	{"accounts.exports", "exports of accounts", perAccount("exports", func(a *Account) bool { return len(a.Exports) > 0 })},
+	{"accounts.imports", "imports of accounts", perAccount("imports", func(a *Account) bool { return len(a.Imports) > 0 })},
 	{"accounts.mappings", "subject mapping", perAccount("mappings", func(a *Account) bool { return len(a.Mappings) > 0 })},
 	{"accounts.msg_trace", "message tracing", perAccount("msg_trace", func(a *Account) bool { return a.MessageTrace != nil })},
 	{"mappings", "subject mapping", func(o *Options) []string { return when(len(o.Mappings) > 0, "mappings") }},
@@ -52,34 +52,34 @@ var unsupported = []missing{
 	{"authorization.auth_callout", "auth callout", func(o *Options) []string {
 		return when(o.Authorization.Callout != nil, "authorization.auth_callout")
 	}},
-	{"authorization.proxy_required", "trusting proxies", func(o *Options) []string {
+	{"authorization.proxy_required", "trusted proxies", func(o *Options) []string {
 		return when(o.Authorization.ProxyRequired, "authorization.proxy_required")
 	}},
-	{"authorization.users.proxy_required", "trusting proxies", func(o *Options) []string {
+	{"authorization.users.proxy_required", "trusted proxies", func(o *Options) []string {
 		return proxied("authorization.users", o.Authorization.Users)
 	}},
-	{"accounts.users.proxy_required", "trusting proxies", func(o *Options) []string {
+	{"accounts.users.proxy_required", "trusted proxies", func(o *Options) []string {
 		var paths []string
 		for i := range o.Accounts {
 			paths = append(paths, proxied(element("accounts", o.Accounts[i].Name)+".users", o.Accounts[i].Users)...)
 		}
 		return paths
 	}},
-	{"proxies", "trusting proxies", func(o *Options) []string { return when(o.Proxies != nil, "proxies") }},
-	{"proxy_protocol", "the PROXY protocol", func(o *Options) []string { return when(o.ProxyProtocol, "proxy_protocol") }},
+	{"proxies", "trusted proxies", func(o *Options) []string { return when(o.Proxies != nil, "proxies") }},
+	{"proxy_protocol", "PROXY protocol", func(o *Options) []string { return when(o.ProxyProtocol, "proxy_protocol") }},
 	{"ocsp", "OCSP", func(o *Options) []string { return when(o.OCSP != nil && o.OCSP.Mode != "never", "ocsp") }},
 	{"ocsp_cache", "OCSP", func(o *Options) []string { return when(o.OCSPCache != nil && o.OCSPCache.Type != "none", "ocsp_cache") }},
 	{"tls.ocsp_peer", "OCSP", func(o *Options) []string {
 		return when(o.TLS != nil && o.TLS.OCSPPeer != nil && o.TLS.OCSPPeer.Verify, "tls.ocsp_peer")
 	}},
-	{"tls.cert_store", "the Windows certificate store", func(o *Options) []string {
+	{"tls.cert_store", "Windows certificate store", func(o *Options) []string {
 		return when(o.TLS != nil && o.TLS.CertStore.Store != "", "tls.cert_store")
 	}},
 	{"websocket.tls.ocsp_peer", "OCSP", func(o *Options) []string {
 		t := o.webSocketTLS()
 		return when(t.OCSPPeer != nil && t.OCSPPeer.Verify, "websocket.tls.ocsp_peer")
 	}},
-	{"websocket.tls.cert_store", "the Windows certificate store", func(o *Options) []string {
+	{"websocket.tls.cert_store", "Windows certificate store", func(o *Options) []string {
 		return when(o.webSocketTLS().CertStore.Store != "", "websocket.tls.cert_store")
 	}},
 }
@@ -90,7 +90,7 @@ func Unsupported(o *Options) []Error {
 	var r syntax.Report
 	for _, m := range unsupported {
 		for _, path := range m.used(o) {
-			r.Fail(o.position(path), "%s: %s is not available in this version", path, m.feature)
+			r.Fail(o.position(path), "%s: not available in this version (no %s yet)", path, m.feature)
 		}
 	}
 	return r.Errors.Sorted()

@@ -10,14 +10,15 @@ import (
 // password 0123 or 1.50 is still the string that was written.
 type Kind int
 
+// The kinds of values. What is in quotes or a block is always a string.
 const (
-	String Kind = iota
-	Integer
-	Float
-	Boolean
-	Time
-	Map
-	Array
+	String  Kind = iota
+	Integer      // 42, or with a suffix like 64MB
+	Float        // 1.5
+	Boolean      // true, yes, on and their contraries
+	Time         // 2006-01-02T15:04:05Z
+	Map          // { key: value }
+	Array        // [ value, value ]
 )
 
 // String returns the kind with its article, for error texts.

@@ -1,0 +1,89 @@
+package conf_test
+
+import (
+	"strings"
+	"testing"
+
+	"runnel/conf"
+)
+
+func TestUnsupported(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"nothing", "", ""},
+		{"what there is", "port: 1, http: 8222\nauthorization { users [ {user: a} ] }\naccounts { A { users [ {user: b} ], limits { max_conn: 3 } } }\nwebsocket { port: 1, no_tls: true }\ntls { cert_file: a, key_file: b, verify: true }", ""},
+		{"cluster", "cluster { name: a }", "1:1: cluster: not available in this version (no clustering yet)"},
+		{"gateway", "port: 1\n gateway { name: a }", "2:2: gateway: not available in this version (no gateways yet)"},
+		{"leaf nodes", "leaf { port: 1 }", "1:1: leafnodes: not available in this version (no leaf nodes yet)"},
+		{"MQTT", "mqtt { port: 1 }", "1:1: mqtt: not available in this version (no MQTT yet)"},
+		{"JetStream", "jetstream {}", "1:1: jetstream: not available in this version (no JetStream yet)"},
+		{"JetStream by a word", "jetstream: enabled", "1:1: jetstream: not available in this version (no JetStream yet)"},
+		{"JetStream off", "jetstream: false", ""},
+		{"JetStream off in its block", "jetstream { enabled: false, store_dir: x }", ""},
+		{"JetStream of an account", "accounts { A {}, B { jetstream: true } }", "1:22: accounts.B.jetstream: not available in this version (no JetStream yet)"},
+		{"JetStream of an account off", "accounts { B { jetstream: false } }", ""},
+		{"JetStream domains", "default_js_domain { A: b }\naccounts [A]", "1:1: default_js_domain: not available in this version (no JetStream yet)"},
+		{"exports", "accounts { A { exports [ {stream: a} ] } }", "1:16: accounts.A.exports: not available in this version (no exports of accounts yet)"},
+		{"no exports", "accounts { A { exports [], imports [], mappings {} } }", ""},
+		{"imports", "accounts { A { imports [ {stream: {account: A, subject: b}} ] } }", "1:16: accounts.A.imports: not available in this version (no imports of accounts yet)"},
+		{"mappings", "mappings { a: b }", "1:1: mappings: not available in this version (no subject mapping yet)"},
+		{"mappings of an account", "accounts { A { maps { a: b } } }", "1:16: accounts.A.mappings: not available in this version (no subject mapping yet)"},
+		{"tracing", "accounts { A { msg_trace: b } }", "1:16: accounts.A.msg_trace: not available in this version (no message tracing yet)"},
+		{"operator", "operator: x.jwt", "1:1: operator: not available in this version (no operator mode yet)"},
+		{"trusted keys", "trusted: " + operatorKey, "1:1: trusted_keys: not available in this version (no operator mode yet)"},
+		{"resolver", "resolver: MEMORY\nresolver_preload { A: b }", "1:1: resolver: not available in this version (no operator mode yet)\n2:1: resolver_preload: not available in this version (no operator mode yet)"},
+		{"rest of the operator mode", "resolver_pinned_accounts: [a]\nresolver_tls {}\ndefault_sentinel: x", "1:1: resolver_pinned_accounts: not available in this version (no operator mode yet)\n2:1: resolver_tls: not available in this version (no operator mode yet)\n3:1: default_sentinel: not available in this version (no operator mode yet)"},
+		{"callout", "authorization { auth_callout { issuer: " + accountKey + ", auth_users: a } }", "1:17: authorization.auth_callout: not available in this version (no auth callout yet)"},
+		{"proxies", "proxies { trusted [] }", "1:1: proxies: not available in this version (no trusted proxies yet)"},
+		{"proxy of everybody", "authorization { proxy_required: true }", "1:17: authorization.proxy_required: not available in this version (no trusted proxies yet)"},
+		{"proxy of a user", "authorization { users [ {user: a}, {user: b, proxy_required: true} ] }", "1:46: authorization.users[1].proxy_required: not available in this version (no trusted proxies yet)"},
+		{"proxy of a user of an account", "accounts { A { users [ {user: b, proxy_required: true} ] } }", "1:34: accounts.A.users[0].proxy_required: not available in this version (no trusted proxies yet)"},
+		{"no proxy", "authorization { proxy_required: false, users [ {user: a, proxy_required: false} ] }", ""},
+		{"PROXY protocol", "proxy_protocol: true", "1:1: proxy_protocol: not available in this version (no PROXY protocol yet)"},
+		{"OCSP", "ocsp: true", "1:1: ocsp: not available in this version (no OCSP yet)"},
+		{"OCSP never", "ocsp: false\nocsp_cache: false", ""},
+		{"OCSP cache", "ocsp_cache {}", "1:1: ocsp_cache: not available in this version (no OCSP yet)"},
+		{"OCSP of clients", "tls { cert_file: a, key_file: b, ocsp_peer: true }", "1:34: tls.ocsp_peer: not available in this version (no OCSP yet)"},
+		{"OCSP of browsers", "websocket { port: 1, tls { cert_file: a, key_file: b, ocsp_peer: { verify: true } } }", "1:55: websocket.tls.ocsp_peer: not available in this version (no OCSP yet)"},
+		{"OCSP of nobody", "tls { cert_file: a, key_file: b, ocsp_peer: false }", ""},
+		{"certificate stores", "tls { cert_store: a }\nwebsocket { tls { cert_store: b } }", "1:7: tls.cert_store: not available in this version (no Windows certificate store yet)\n2:19: websocket.tls.cert_store: not available in this version (no Windows certificate store yet)"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := parse(t, test.text)
+			got := conf.Errors(conf.Unsupported(o)).Error()
+			want := test.want
+			if want != "" {
+				want = "c.conf:" + strings.ReplaceAll(want, "\n", "\nc.conf:")
+			}
+			if got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// TestUnsupportedByFlag has no file to point into.
+func TestUnsupportedByFlag(t *testing.T) {
+	o := conf.Defaults()
+	o.JetStream = &conf.JetStream{Enabled: true}
+	errs := conf.Unsupported(o)
+	if len(errs) != 1 || errs[0].Error() != "jetstream: not available in this version (no JetStream yet)" {
+		t.Errorf("got %v", errs)
+	}
+}
+
+func TestPosition(t *testing.T) {
+	o := parse(t, "accounts {\n A { users [\n {user: a, password: b} ] } }\n")
+	for path, want := range map[string]conf.Position{
+		"accounts":                     {File: "c.conf", Line: 1, Column: 1},
+		"accounts.A":                   {File: "c.conf", Line: 2, Column: 2},
+		"accounts.A.users[0]":          {File: "c.conf", Line: 3, Column: 2},
+		"accounts.A.users[0].password": {File: "c.conf", Line: 3, Column: 12},
+	} {
+		if got, ok := o.Position(path); !ok || got != want {
+			t.Errorf("%s is at %v, want %v", path, got, want)
+		}
+	}
+	if got, ok := o.Position("port"); ok {
+		t.Errorf("port is at %v, want it to be nowhere", got)
+	}
+}
