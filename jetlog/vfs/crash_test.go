@@ -155,6 +155,15 @@ func TestPowerCutStates(t *testing.T) {
 			[]string{"", "a=x", "a=y"},
 		},
 		{
+			"removed and made anew, then synced",
+			func(t *testing.T, m *vfs.Memory) {
+				safe(t, m, "a", "x")
+				ok(t, m.Remove("a"))
+				safe(t, m, "a", "y")
+			},
+			[]string{"a=y"},
+		},
+		{
 			"a directory that was not synced takes what is in it along",
 			func(t *testing.T, m *vfs.Memory) {
 				ok(t, m.MkdirAll("d"))
@@ -249,6 +258,32 @@ func TestPowerCutPagesAndSectors(t *testing.T) {
 	}
 	if !holes || !tornSectors {
 		t.Errorf("200 power cuts: a lost page between two kept %v, a lost sector between two kept %v, want both", holes, tornSectors)
+	}
+}
+
+// TestLostTailIsZeros: what lay behind the end of a file that lost its new length does not come back when
+// the file grows again.
+func TestLostTailIsZeros(t *testing.T) {
+	m := vfs.NewMemory()
+	f := write(t, m, "a", "12")
+	ok(t, f.Sync())
+	ok(t, m.SyncDir("/"))
+	put(t, f, "345", 2)
+	asked := 0
+	short := m.PowerCut(func(n int) int {
+		if asked++; asked == 1 { // the length
+			return 0
+		}
+		return n - 1
+	})
+	if got := read(t, short, "a"); got != "12" {
+		t.Fatalf("the file is %q, want 12", got)
+	}
+	f, err := short.OpenReadWrite("a")
+	ok(t, err)
+	ok(t, f.Truncate(4))
+	if got, want := read(t, short, "a"), "12\x00\x00"; got != want {
+		t.Errorf("after growing again: %q, want %q", got, want)
 	}
 }
 
