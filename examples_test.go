@@ -37,6 +37,9 @@ func TestExamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if len(o.Warnings) > 0 {
+				t.Errorf("got warnings %v, want an example to be without", o.Warnings)
+			}
 			show, ok := shows[filepath.Base(file)]
 			if !ok {
 				t.Fatal("not checked here: say what the file shows")
