@@ -112,6 +112,9 @@ func (s *Server) Info(c *engine.Conn) wire.Info {
 		info.AuthRequired = p.Required()
 		info.RemoteAccount = a.Name()
 		info.SystemAccount = a == p.System()
+		if most := a.Limits().MaxPayload; most > 0 {
+			info.MaxPayload = min(info.MaxPayload, int(most))
+		}
 	}
 	return info
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -145,7 +146,7 @@ func (s *Server) accept(nc net.Conn) {
 		return
 	}
 	if !st.tls.admit(time.Now()) {
-		s.turnAway(s.engine.NewConn(meta), nc, nil, engine.ReasonTLSHandshake, "Connection throttling is active. Please try again later.")
+		s.throttle(st, meta, nc)
 		return
 	}
 	if most := int64(st.options.Limits.MaxConnections); most > 0 && s.handshaking.Load() >= most {
@@ -157,6 +158,18 @@ func (s *Server) accept(nc net.Conn) {
 		defer s.handshaking.Add(-1)
 		s.acceptTLS(st, meta, nc)
 	})
+}
+
+// throttle turns away a client that comes when there were too many handshakes already. Whoever expects TLS
+// first could not read what it is told in clear.
+func (s *Server) throttle(st *state, meta *engine.Meta, nc net.Conn) {
+	c := s.engine.NewConn(meta)
+	if st.tls.conf.HandshakeFirst.Enabled {
+		s.turnAway(c, nc, nil, engine.ReasonMaxConnections, "")
+		return
+	}
+	info := s.Info(c)
+	s.turnAway(c, nc, &info, engine.ReasonMaxConnections, "Connection throttling is active. Please try again later.")
 }
 
 func (s *Server) newMeta(st *state, t accounts.ConnectionType, remote string) *engine.Meta {
@@ -174,6 +187,7 @@ func (s *Server) newMeta(st *state, t accounts.ConnectionType, remote string) *e
 
 // acceptTLS shakes hands before the connection is served.
 func (s *Server) acceptTLS(st *state, meta *engine.Meta, nc net.Conn) {
+	defer s.closeAtEnd(nc)()
 	c := s.engine.NewConn(meta)
 	info := s.Info(c)
 	out, tlsState, sendInfo, err := st.tls.secure(nc, &info, st.options.AllowNonTLS)
@@ -207,9 +221,17 @@ func (s *Server) serve(c *engine.Conn, nc net.Conn, info *wire.Info) {
 	s.engine.Serve(c, nc, info)
 }
 
+// closeAtEnd has nc closed when the server ends, until the returned function is called: for a connection
+// that the engine does not have, or not yet.
+func (s *Server) closeAtEnd(nc net.Conn) (release func()) {
+	stop := context.AfterFunc(s.ending, func() { _ = nc.Close() }) // whoever uses it sees the error
+	return func() { stop() }
+}
+
 // turnAway ends a connection that the engine never serves.
 func (s *Server) turnAway(c *engine.Conn, nc net.Conn, info *wire.Info, reason engine.Reason, text string) {
 	s.running.Go(func() {
+		defer s.closeAtEnd(nc)()
 		var b []byte
 		if info != nil {
 			b = info.Append(b)

@@ -22,11 +22,15 @@ func (s *Server) Ports() Ports {
 		}
 		return plain
 	}
+	webHost, webTLS := "", false
+	if ws := st.options.WebSocket; ws != nil {
+		webHost, webTLS = ws.Host, st.webTLS != nil && !ws.NoTLS
+	}
 	return Ports{
 		NATS:       s.urls(listenerClients, secure(st.tls != nil, "nats", "tls"), st.options.Host),
 		Monitoring: s.urls(listenerMonitor, secure(st.options.Monitor.HTTPSPort != 0, "http", "https"), monitorHost(st.options)),
 		Profile:    s.urls(listenerProfile, "http", st.options.Host),
-		WebSocket:  s.urls(listenerWebSocket, secure(st.webTLS != nil, "ws", "wss"), st.options.Host),
+		WebSocket:  s.urls(listenerWebSocket, secure(webTLS, "ws", "wss"), webHost),
 	}
 }
 

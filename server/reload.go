@@ -1,8 +1,10 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"runnel/conf"
 	"runnel/server/accounts"
@@ -50,8 +52,8 @@ func (s *Server) Reload(o *conf.Options) ([]conf.Change, error) {
 	for a := range st.policy.Accounts() {
 		s.closeAccountExcess(a)
 	}
-	if infoChanged(old, st) {
-		for _, c := range s.engine.Conns() {
+	for _, c := range s.engine.Conns() {
+		if infoChanged(old, st, c.Account()) {
 			s.sendInfo(c, s.Info(c))
 		}
 	}
@@ -75,10 +77,13 @@ func (s *Server) reloadFile() error {
 	return err
 }
 
-// infoChanged tells whether clients must be told something new.
-func infoChanged(old, st *state) bool {
-	a, b := old.info, st.info
-	return a.MaxPayload != b.MaxPayload || a.Host != b.Host || a.Port != b.Port ||
+// infoChanged tells whether clients of an account (nil before CONNECT) must be told something new.
+func infoChanged(old, st *state, a *accounts.Account) bool {
+	was, is := old.info, st.info
+	if a != nil && old.policy.Limits(a.Name()).MaxPayload != st.policy.Limits(a.Name()).MaxPayload {
+		return true
+	}
+	return was.MaxPayload != is.MaxPayload || was.Host != is.Host || was.Port != is.Port ||
 		old.policy.Required() != st.policy.Required()
 }
 
@@ -103,7 +108,7 @@ func (s *Server) revalidate(st *state, c *engine.Conn) {
 
 // closeExcess closes the newest connections above most.
 func (s *Server) closeExcess(most int) {
-	conns := s.engine.Conns()
+	conns := s.oldestFirst()
 	if most <= 0 || len(conns) <= most {
 		return
 	}
@@ -112,14 +117,21 @@ func (s *Server) closeExcess(most int) {
 	}
 }
 
-// closeAccountExcess closes connections above an account's lowered limit.
+// oldestFirst returns the connections in the order in which they came.
+func (s *Server) oldestFirst() []*engine.Conn {
+	conns := s.engine.Conns()
+	slices.SortFunc(conns, func(a, b *engine.Conn) int { return cmp.Compare(a.ID(), b.ID()) })
+	return conns
+}
+
+// closeAccountExcess closes the newest connections above an account's lowered limit.
 func (s *Server) closeAccountExcess(a *accounts.Account) {
 	most := a.Limits().MaxConnections
 	if most <= 0 {
 		return
 	}
 	var n int64
-	for _, c := range s.engine.Conns() {
+	for _, c := range s.oldestFirst() {
 		if c.Account() != a {
 			continue
 		}

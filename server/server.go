@@ -55,6 +55,7 @@ type Server struct {
 
 	listeners listeners
 	running   sync.WaitGroup
+	ending    context.Context // ends when the server does; stop ends it
 	stop      context.CancelFunc
 	done      chan struct{}
 	shutdown  sync.Once
@@ -80,6 +81,7 @@ func Open(o *conf.Options, logger *slog.Logger) (*Server, error) {
 		closed:   newClosedRing(o.Limits.MaxClosedClients),
 		done:     make(chan struct{}),
 	}
+	s.ending, s.stop = context.WithCancel(context.Background())
 	if err := s.makeKeys(); err != nil {
 		return nil, err
 	}
@@ -115,14 +117,12 @@ func pollers() int {
 
 // begin starts what needs a running engine: system services, monitoring, and last the clients' listeners.
 func (s *Server) begin(o *conf.Options) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	s.stop = cancel
 	s.pages = monitor.New(source{s})
 	s.system = system.New(system.Config{Bus: bus{s}, Pages: s.pages, Actions: actions{s}, Logger: s.logger})
 	if err := s.system.Start(); err != nil {
 		return fmt.Errorf("start system services: %w", err)
 	}
-	s.running.Go(func() { s.system.Run(ctx) })
+	s.running.Go(func() { s.system.Run(s.ending) })
 	if err := s.listenMonitor(o); err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (s *Server) ClientURL() string {
 		return ""
 	}
 	scheme := "nats"
-	if s.state.Load().tls != nil {
+	if s.state.Load().info.TLSRequired {
 		scheme = "tls"
 	}
 	return scheme + "://" + net.JoinHostPort(reachable(a.IP), fmt.Sprint(a.Port))
@@ -212,25 +212,29 @@ func (s *Server) Wait() { <-s.done }
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.listeners.close()
 	s.system.Goodbye()
-	for _, c := range s.engine.Conns() {
-		c.Close(engine.ReasonShutdown, "")
-	}
-	err := s.drained(ctx)
+	err := s.drain(ctx)
 	return errors.Join(err, s.Close())
 }
 
-// drained waits until all connections are gone, or ctx is.
-func (s *Server) drained(ctx context.Context) error {
+// drain closes all connections and waits until they are gone, or ctx is. It looks again and again, since a
+// TLS handshake that was under way may still bring one.
+func (s *Server) drain(ctx context.Context) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for s.engine.ConnCount() > 0 {
+	for {
+		conns := s.engine.Conns()
+		if len(conns) == 0 {
+			return nil
+		}
+		for _, c := range conns {
+			c.Close(engine.ReasonShutdown, "")
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:
 		}
 	}
-	return nil
 }
 
 // Close ends the server at once. It is idempotent and returns when all its goroutines are gone.
@@ -238,9 +242,7 @@ func (s *Server) Close() error {
 	s.shutdown.Do(func() {
 		s.listeners.close()
 		s.engine.Close()
-		if s.stop != nil {
-			s.stop()
-		}
+		s.stop()
 		s.running.Wait()
 		close(s.done)
 	})
