@@ -3,6 +3,7 @@ package conf
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"runnel/conf/syntax"
 )
@@ -13,8 +14,14 @@ type decoder struct {
 	*syntax.Report
 	// positions is where each key was set, by dotted path.
 	positions map[string]Position
-	// elsewhere finds keys of other blocks by name, to suggest them.
-	elsewhere func(name string) string
+	// all returns the keys of all blocks, to suggest those of others.
+	all func() []Explanation
+}
+
+// newDecoder returns a decoder that reports to r and notes positions in o. The
+// keys are listed only once one is unknown.
+func newDecoder(r *syntax.Report, o *Options) *decoder {
+	return &decoder{Report: r, positions: o.positions, all: sync.OnceValue(Keys)}
 }
 
 // wrong reports that the value of a key is not what it must be.
@@ -96,6 +103,17 @@ func (d *decoder) unknown(path string, f *syntax.Field, names []string) {
 		text = "; did you mean \"" + other + "\"?"
 	}
 	d.Fail(f.Pos, "unknown key %q%s%s", syntax.Shorten(f.Key), inBlock(path), text)
+}
+
+// elsewhere returns the path of the first key called name in any block, empty
+// for none.
+func (d *decoder) elsewhere(name string) string {
+	all := d.all()
+	i := slices.IndexFunc(all, func(e Explanation) bool { return e.isCalled(name) })
+	if i < 0 {
+		return ""
+	}
+	return all[i].Key
 }
 
 // inBlock names the block in an error text, nothing for the top level.

@@ -178,13 +178,3 @@ func contents(all []Explanation) content {
 	c.text = b.String()
 	return c
 }
-
-// elsewhere returns the path of the first key called name, empty for none.
-func elsewhere(name string) string {
-	for _, e := range Keys() {
-		if e.isCalled(name) {
-			return e.Key
-		}
-	}
-	return ""
-}

@@ -7,8 +7,7 @@ func Decode(name, text string) (*Options, Errors) {
 	r := &syntax.Report{}
 	root := syntax.Parse(r, name, []byte(text))
 	o := Defaults()
-	d := &decoder{Report: r, positions: o.positions, elsewhere: elsewhere}
-	readKeys(d, "", root, serverKeys, o)
+	readKeys(newDecoder(r, o), "", root, serverKeys, o)
 	return o, r.Errors.Sorted()
 }
 

@@ -34,8 +34,7 @@ func Parse(name string, text []byte) (*Options, error) {
 	root := syntax.Parse(r, name, text)
 	complete := len(r.Errors) == 0
 	o := Defaults()
-	d := &decoder{Report: r, positions: o.positions, elsewhere: elsewhere}
-	readKeys(d, "", root, serverKeys, o)
+	readKeys(newDecoder(r, o), "", root, serverKeys, o)
 	o.fillIn()
 	if complete { // else keys would be missed that are there
 		o.check(r)

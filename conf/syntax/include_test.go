@@ -16,8 +16,18 @@ func TestInclude(t *testing.T) {
 		{"unquoted", "include x.conf\na: 1", `{"a":1,"x":2}`, map[string]string{"x.conf": "x: 2"}},
 		{"quoted", `include "x.conf"; a: 1`, `{"a":1,"x":2}`, map[string]string{"x.conf": "x: 2"}},
 		{"single quotes", `include './x.conf'`, `{"x":2}`, map[string]string{"x.conf": "x: 2"}},
-		{"in a map", "a { include x.conf\n b: 1 }", `{"a":{"b":1,"x":2}}`, map[string]string{"x.conf": "x: 2"}},
-		{"in a map on one line", "a { include x.conf }", `{"a":{"x":2}}`, map[string]string{"x.conf": "x: 2"}},
+		{
+			"in a map",
+			"a { include x.conf\n b: 1 }",
+			`{"a":{"b":1,"x":2}}`,
+			map[string]string{"x.conf": "x: 2"},
+		},
+		{
+			"in a map on one line",
+			"a { include x.conf }",
+			`{"a":{"x":2}}`,
+			map[string]string{"x.conf": "x: 2"},
+		},
 		{"JSON", "include x.conf", `{"x":{"y":2}}`, map[string]string{"x.conf": `{"x": {"y": 2}}`}},
 		{"empty", "include x.conf\na: 1", `{"a":1}`, map[string]string{"x.conf": ""}},
 		{"twice", "include x.conf\ninclude x.conf", `{"x":2}`, map[string]string{"x.conf": "x: 2"}},
@@ -25,8 +35,18 @@ func TestInclude(t *testing.T) {
 			"relative to the including file", "include d/x.conf", `{"x":2,"y":3}`,
 			map[string]string{"d/x.conf": "x: 2\ninclude y.conf", "d/y.conf": "y: 3"},
 		},
-		{"variables from outside", "a: 1\ninclude x.conf", `{"a":1,"x":1}`, map[string]string{"x.conf": "x: $a"}},
-		{"variables for outside", "include x.conf\na: $x", `{"a":2,"x":2}`, map[string]string{"x.conf": "x: 2"}},
+		{
+			"variables from outside",
+			"a: 1\ninclude x.conf",
+			`{"a":1,"x":1}`,
+			map[string]string{"x.conf": "x: $a"},
+		},
+		{
+			"variables for outside",
+			"include x.conf\na: $x",
+			`{"a":2,"x":2}`,
+			map[string]string{"x.conf": "x: 2"},
+		},
 		{"a key called include", "include: x\n", `{"include":"x"}`, nil},
 		{"a block called include", "include { x: 1 }\n", `{"include":{"x":1}}`, nil},
 		{"a quoted key called include", `"include" x`, `{"include":"x"}`, nil},
@@ -52,9 +72,19 @@ func TestIncludeErrors(t *testing.T) {
 		name, text, want string // want has DIR for the folder
 		files            map[string]string
 	}{
-		{"missing", "a: 1\ninclude x.conf", "DIR/c.conf:2:9: include: open DIR/x.conf: no such file or directory", nil},
+		{
+			"missing",
+			"a: 1\ninclude x.conf",
+			"DIR/c.conf:2:9: include: open DIR/x.conf: no such file or directory",
+			nil,
+		},
 		{"folder", "include d", "DIR/c.conf:1:9: include: DIR/d is a folder, not a file", nil},
-		{"itself", "include c.conf", "DIR/c.conf:1:9: include cycle: DIR/c.conf includes DIR/c.conf", nil},
+		{
+			"itself",
+			"include c.conf",
+			"DIR/c.conf:1:9: include cycle: DIR/c.conf includes DIR/c.conf",
+			nil,
+		},
 		{
 			"ring", "include x.conf",
 			"DIR/y.conf:2:9: include cycle: DIR/c.conf includes DIR/x.conf includes DIR/y.conf includes DIR/c.conf",
@@ -71,7 +101,12 @@ func TestIncludeErrors(t *testing.T) {
 				"DIR/x.conf:2:4: this \"[\" is never closed",
 			map[string]string{"x.conf": "a: 1\nx: [1"},
 		},
-		{"map of the outer file", "a {\ninclude x.conf", "DIR/c.conf:1:3: this \"{\" is never closed\nDIR/x.conf:1:1: \"}\" closes nothing", map[string]string{"x.conf": "}"}},
+		{
+			"map of the outer file",
+			"a {\ninclude x.conf",
+			"DIR/c.conf:1:3: this \"{\" is never closed\nDIR/x.conf:1:1: \"}\" closes nothing",
+			map[string]string{"x.conf": "}"},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
