@@ -70,13 +70,13 @@ var layers = []layer{
 		"server",
 		"subjects headers conf jetlog jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
 			"server/logs server/engine server/system server/jetstream",
-		nkeys + " " + crypto + " " + xsys + " " + metrics,
+		nkeys,
 	},
 	{"server/servertest", "conf server", natsgo},
 	// 6: thin mains, and what knows a server only over the wire.
-	{"bench", "", natsgo + " " + hdr + " " + xsys + " " + xterm},
+	{"bench", "", natsgo + " " + hdr},
 	{"client", "", natsgo},
-	{"cmd/runnel", "conf jetlog/store server/logs server bench client", crypto + " " + xsys + " " + xterm},
+	{"cmd/runnel", "conf jetlog/store server/logs server bench client", xsys + " " + xterm},
 	{".ci/ratchet", "", ""},
 	{".", "", ""},
 }
