@@ -6,28 +6,28 @@ import "time"
 const unlimited = -1
 
 var accountKeys = []key[Account]{
-	{"nkey", reloadInherit, "Public key of the account.",
-		func(a *Account) slot { return text(&a.NKey) }},
-	{"users", reloadInherit, "Users of the account.",
-		func(a *Account) slot { return blocks(&a.Users, userKeys, zero[User], (*User).Name) }},
-	{"default_permissions", reloadInherit, "Permissions of users without their own.",
-		func(a *Account) slot { return block(&a.DefaultPermissions, permissionsKeys, zero[Permissions]) }},
-	{"limits", reloadInherit, "Limits of the account.",
-		func(a *Account) slot { return part(&a.Limits, accountLimitsKeys, newAccountLimits) }},
-	{"jetstream", reloadInherit, "Let the account use JetStream, within these limits.",
+	row("nkey", reloadInherit, "Public key of the account.",
+		func(a *Account) slot { return text(&a.NKey) }),
+	row("users", reloadInherit, "Users of the account.",
+		func(a *Account) slot { return blocks(&a.Users, userKeys, zero[User], (*User).Name) }),
+	row("default_permissions", reloadInherit, "Permissions of users without their own.",
+		func(a *Account) slot { return block(&a.DefaultPermissions, permissionsKeys, zero[Permissions]) }),
+	row("limits", reloadInherit, "Limits of the account.",
+		func(a *Account) slot { return part(&a.Limits, accountLimitsKeys, newAccountLimits) }),
+	row("jetstream", reloadInherit, "Let the account use JetStream, within these limits.",
 		func(a *Account) slot {
 			return block(&a.JetStream, accountJetStreamKeys, newAccountJetStream).or("a boolean", readShortAccountJetStream)
-		}},
-	{"exports", reloadInherit, "Streams and services that other accounts may import.",
-		func(a *Account) slot { return blocks(&a.Exports, exportKeys, newExport, nil) }},
-	{"imports", reloadInherit, "Exports of other accounts to use here.",
-		func(a *Account) slot { return blocks(&a.Imports, importKeys, zero[Import], nil) }},
-	{"mappings maps", reloadInherit, "How subjects of publishes are rewritten.",
-		func(a *Account) slot { return mappings(&a.Mappings) }},
-	{"msg_trace trace_dest", reloadInherit, "Subject that traces of messages with a traceparent header go to.",
+		}),
+	row("exports", reloadInherit, "Streams and services that other accounts may import.",
+		func(a *Account) slot { return blocks(&a.Exports, exportKeys, newExport, nil) }),
+	row("imports", reloadInherit, "Exports of other accounts to use here.",
+		func(a *Account) slot { return blocks(&a.Imports, importKeys, zero[Import], nil) }),
+	row("mappings maps", reloadInherit, "How subjects of publishes are rewritten.",
+		func(a *Account) slot { return mappings(&a.Mappings) }),
+	row("msg_trace trace_dest", reloadInherit, "Subject that traces of messages with a traceparent header go to.",
 		func(a *Account) slot {
 			return block(&a.MessageTrace, messageTraceKeys, newMessageTrace).or("a subject", readShortMessageTrace)
-		}},
+		}),
 }
 
 func newAccount(name string) *Account {
@@ -37,14 +37,14 @@ func newAccount(name string) *Account {
 func accountID(a *Account) string { return a.Name }
 
 var accountLimitsKeys = []key[AccountLimits]{
-	{"max_connections max_conn", reloadInherit, "Connections of the account, -1 for no limit.",
-		func(l *AccountLimits) slot { return count(&l.MaxConnections, -1, maxCount) }},
-	{"max_subscriptions max_subs", reloadInherit, "Subscriptions of the account, -1 for no limit.",
-		func(l *AccountLimits) slot { return count(&l.MaxSubscriptions, -1, maxCount) }},
-	{"max_payload max_pay", reloadInherit, "Largest message with its headers, -1 for that of the server.",
-		func(l *AccountLimits) slot { return size(&l.MaxPayloadBytes, -1, maxCount) }},
-	{"max_leafnodes max_leafs", reloadInherit, "Leaf nodes of the account, -1 for no limit.",
-		func(l *AccountLimits) slot { return count(&l.MaxLeafNodes, -1, maxCount) }},
+	row("max_connections max_conn", reloadInherit, "Connections of the account, -1 for no limit.",
+		func(l *AccountLimits) slot { return count(&l.MaxConnections, -1, maxCount) }),
+	row("max_subscriptions max_subs", reloadInherit, "Subscriptions of the account, -1 for no limit.",
+		func(l *AccountLimits) slot { return count(&l.MaxSubscriptions, -1, maxCount) }),
+	row("max_payload max_pay", reloadInherit, "Largest message with its headers, -1 for that of the server.",
+		func(l *AccountLimits) slot { return size(&l.MaxPayloadBytes, -1, maxCount) }),
+	row("max_leafnodes max_leafs", reloadInherit, "Leaf nodes of the account, -1 for no limit.",
+		func(l *AccountLimits) slot { return count(&l.MaxLeafNodes, -1, maxCount) }),
 }
 
 func newAccountLimits() *AccountLimits {
@@ -52,24 +52,24 @@ func newAccountLimits() *AccountLimits {
 }
 
 var accountJetStreamKeys = []key[AccountJetStream]{
-	{"max_memory max_mem mem memory", reloadInherit, "Bytes in memory streams, -1 for no limit.",
-		func(j *AccountJetStream) slot { return storeSize(&j.MaxMemoryBytes) }},
-	{"max_store max_file max_disk store disk", reloadInherit, "Bytes in file streams, -1 for no limit.",
-		func(j *AccountJetStream) slot { return storeSize(&j.MaxStoreBytes) }},
-	{"max_streams streams", reloadInherit, "Number of streams, -1 for no limit.",
-		func(j *AccountJetStream) slot { return count(&j.MaxStreams, -1, maxCount) }},
-	{"max_consumers consumers", reloadInherit, "Number of consumers of a stream, -1 for no limit.",
-		func(j *AccountJetStream) slot { return count(&j.MaxConsumers, -1, maxCount) }},
-	{"max_ack_pending", reloadInherit, "Unacknowledged messages of a consumer, -1 for no limit.",
-		func(j *AccountJetStream) slot { return count(&j.MaxAckPending, -1, maxCount) }},
-	{"memory_max_stream_bytes mem_max_stream_bytes", reloadInherit, "Size of one memory stream, -1 for no limit.",
-		func(j *AccountJetStream) slot { return storeSize(&j.MemoryMaxStreamBytes) }},
-	{"disk_max_stream_bytes store_max_stream_bytes", reloadInherit, "Size of one file stream, -1 for no limit.",
-		func(j *AccountJetStream) slot { return storeSize(&j.StoreMaxStreamBytes) }},
-	{"max_bytes_required max_stream_bytes max_bytes", reloadInherit, "Make each stream state its size.",
-		func(j *AccountJetStream) slot { return flag(&j.MaxBytesRequired) }},
-	{"cluster_traffic", reloadInherit, "Account whose routes carry replication.",
-		func(j *AccountJetStream) slot { return choice(&j.ClusterTraffic, "system", "owner") }},
+	row("max_memory max_mem mem memory", reloadInherit, "Bytes in memory streams, -1 for no limit.",
+		func(j *AccountJetStream) slot { return storeSize(&j.MaxMemoryBytes) }),
+	row("max_store max_file max_disk store disk", reloadInherit, "Bytes in file streams, -1 for no limit.",
+		func(j *AccountJetStream) slot { return storeSize(&j.MaxStoreBytes) }),
+	row("max_streams streams", reloadInherit, "Number of streams, -1 for no limit.",
+		func(j *AccountJetStream) slot { return count(&j.MaxStreams, -1, maxCount) }),
+	row("max_consumers consumers", reloadInherit, "Number of consumers of a stream, -1 for no limit.",
+		func(j *AccountJetStream) slot { return count(&j.MaxConsumers, -1, maxCount) }),
+	row("max_ack_pending", reloadInherit, "Unacknowledged messages of a consumer, -1 for no limit.",
+		func(j *AccountJetStream) slot { return count(&j.MaxAckPending, -1, maxCount) }),
+	row("memory_max_stream_bytes mem_max_stream_bytes", reloadInherit, "Size of one memory stream, -1 for no limit.",
+		func(j *AccountJetStream) slot { return storeSize(&j.MemoryMaxStreamBytes) }),
+	row("disk_max_stream_bytes store_max_stream_bytes", reloadInherit, "Size of one file stream, -1 for no limit.",
+		func(j *AccountJetStream) slot { return storeSize(&j.StoreMaxStreamBytes) }),
+	row("max_bytes_required max_stream_bytes max_bytes", reloadInherit, "Make each stream state its size.",
+		func(j *AccountJetStream) slot { return flag(&j.MaxBytesRequired) }),
+	row("cluster_traffic", reloadInherit, "Account whose routes carry replication.",
+		func(j *AccountJetStream) slot { return choice(&j.ClusterTraffic, "system", "owner") }),
 }
 
 func newAccountJetStream() *AccountJetStream {
@@ -80,24 +80,24 @@ func newAccountJetStream() *AccountJetStream {
 }
 
 var exportKeys = []key[Export]{
-	{"stream", reloadInherit, "Subject of the stream that is offered.",
-		func(e *Export) slot { return kindOfSubject(&e.Subject, &e.Service, false) }},
-	{"service", reloadInherit, "Subject of the service that is offered.",
-		func(e *Export) slot { return kindOfSubject(&e.Subject, &e.Service, true) }},
-	{"accounts", reloadInherit, "Accounts that may import it.",
-		func(e *Export) slot { return orElse(list(&e.Accounts), "all") }},
-	{"response_type response", reloadInherit, "How a service answers: single, stream or chunked.",
-		func(e *Export) slot { return responseType(&e.ResponseType) }},
-	{"threshold response_threshold response_time response_max_time", reloadInherit, "Time in which a service answers.",
-		func(e *Export) slot { return duration(&e.ResponseThreshold) }},
-	{"latency", reloadInherit, "Subject that measurements of a service go to.",
+	row("stream", reloadInherit, "Subject of the stream that is offered.",
+		func(e *Export) slot { return kindOfSubject(&e.Subject, &e.Service, false) }),
+	row("service", reloadInherit, "Subject of the service that is offered.",
+		func(e *Export) slot { return kindOfSubject(&e.Subject, &e.Service, true) }),
+	row("accounts", reloadInherit, "Accounts that may import it.",
+		func(e *Export) slot { return orElse(list(&e.Accounts), "all") }),
+	row("response_type response", reloadInherit, "How a service answers: single, stream or chunked.",
+		func(e *Export) slot { return responseType(&e.ResponseType) }),
+	row("threshold response_threshold response_time response_max_time", reloadInherit, "Time in which a service answers.",
+		func(e *Export) slot { return duration(&e.ResponseThreshold) }),
+	row("latency", reloadInherit, "Subject that measurements of a service go to.",
 		func(e *Export) slot {
 			return block(&e.Latency, latencyKeys, newLatency).or("a subject", readShortLatency)
-		}},
-	{"account_token_position", reloadInherit, "Token of the subject that must be the importing account, 0 for none.",
-		func(e *Export) slot { return count(&e.AccountTokenPosition, 0, maxCount) }},
-	{"allow_trace", reloadInherit, "Let message traces cross into this account.",
-		func(e *Export) slot { return flag(&e.AllowTrace) }},
+		}),
+	row("account_token_position", reloadInherit, "Token of the subject that must be the importing account, 0 for none.",
+		func(e *Export) slot { return count(&e.AccountTokenPosition, 0, maxCount) }),
+	row("allow_trace", reloadInherit, "Let message traces cross into this account.",
+		func(e *Export) slot { return flag(&e.AllowTrace) }),
 }
 
 func newExport() *Export {
@@ -105,34 +105,34 @@ func newExport() *Export {
 }
 
 var latencyKeys = []key[Latency]{
-	{"subject", reloadInherit, "Subject that receives the measurements.",
-		func(l *Latency) slot { return text(&l.Subject) }},
-	{"sampling", reloadInherit, "Share of requests that is measured, 1 to 100, or headers to let the request decide.",
-		func(l *Latency) slot { return sampling(&l.Sampling, true) }},
+	row("subject", reloadInherit, "Subject that receives the measurements.",
+		func(l *Latency) slot { return text(&l.Subject) }),
+	row("sampling", reloadInherit, "Share of requests that is measured, 1 to 100, or headers to let the request decide.",
+		func(l *Latency) slot { return sampling(&l.Sampling, true) }),
 }
 
 func newLatency() *Latency { return &Latency{Sampling: 100} }
 
 var importKeys = []key[Import]{
-	{"stream", reloadInherit, "Stream to import: { account, subject }.",
-		func(i *Import) slot { return importSource(i, false) }},
-	{"service", reloadInherit, "Service to import: { account, subject }.",
-		func(i *Import) slot { return importSource(i, true) }},
-	{"prefix", reloadInherit, "What is put before the subjects of a stream.",
-		func(i *Import) slot { return text(&i.Prefix) }},
-	{"to", reloadInherit, "Subject under which it appears here.",
-		func(i *Import) slot { return orElse(text(&i.To), "that of the export") }},
-	{"share", reloadInherit, "Show the service who asks.",
-		func(i *Import) slot { return flag(&i.Share) }},
-	{"allow_trace", reloadInherit, "Let message traces of a stream cross into this account.",
-		func(i *Import) slot { return flag(&i.AllowTrace) }},
+	row("stream", reloadInherit, "Stream to import: { account, subject }.",
+		func(i *Import) slot { return importSource(i, false) }),
+	row("service", reloadInherit, "Service to import: { account, subject }.",
+		func(i *Import) slot { return importSource(i, true) }),
+	row("prefix", reloadInherit, "What is put before the subjects of a stream.",
+		func(i *Import) slot { return text(&i.Prefix) }),
+	row("to", reloadInherit, "Subject under which it appears here.",
+		func(i *Import) slot { return orElse(text(&i.To), "that of the export") }),
+	row("share", reloadInherit, "Show the service who asks.",
+		func(i *Import) slot { return flag(&i.Share) }),
+	row("allow_trace", reloadInherit, "Let message traces of a stream cross into this account.",
+		func(i *Import) slot { return flag(&i.AllowTrace) }),
 }
 
 var messageTraceKeys = []key[MessageTrace]{
-	{"dest", reloadInherit, "Subject that receives the traces.",
-		func(m *MessageTrace) slot { return text(&m.Destination) }},
-	{"sampling", reloadInherit, "Share of messages that is traced, 1 to 100.",
-		func(m *MessageTrace) slot { return sampling(&m.Sampling, false) }},
+	row("dest", reloadInherit, "Subject that receives the traces.",
+		func(m *MessageTrace) slot { return text(&m.Destination) }),
+	row("sampling", reloadInherit, "Share of messages that is traced, 1 to 100.",
+		func(m *MessageTrace) slot { return sampling(&m.Sampling, false) }),
 }
 
 func newMessageTrace() *MessageTrace { return &MessageTrace{Sampling: 100} }

@@ -24,6 +24,11 @@ type key[T any] struct {
 	slot func(t *T) slot
 }
 
+// row returns a row of a schema.
+func row[T any](names string, r Reload, meaning string, place func(t *T) slot) key[T] {
+	return key[T]{names, r, meaning, place}
+}
+
 // slot is a place for a value in the options.
 type slot interface {
 	// kind is the type in words.

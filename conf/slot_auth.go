@@ -184,10 +184,10 @@ func readShortMessageTrace(_ *decoder, _ string, v *syntax.Value, m *MessageTrac
 
 // importSourceKeys are the keys of an import's `stream` or `service`.
 var importSourceKeys = []key[Import]{
-	{"account", reloadInherit, "Account that exports it.",
-		func(i *Import) slot { return text(&i.Account) }},
-	{"subject", reloadInherit, "Subject of the export.",
-		func(i *Import) slot { return text(&i.Subject) }},
+	row("account", reloadInherit, "Account that exports it.",
+		func(i *Import) slot { return text(&i.Account) }),
+	row("subject", reloadInherit, "Subject of the export.",
+		func(i *Import) slot { return text(&i.Subject) }),
 }
 
 // importSource takes what an import refers to, and notes whether that is a
@@ -212,12 +212,12 @@ func mappings(place *[]Mapping) slot { return mappingsSlot{place} }
 
 // destinationKeys are those of one destination of a mapping.
 var destinationKeys = []key[MappingDestination]{
-	{"destination dest", reloadInherit, "Subject that the message gets; it may use parts of the source.",
-		func(m *MappingDestination) slot { return text(&m.Subject) }},
-	{"weight", reloadInherit, "Share of the messages in percent.",
-		func(m *MappingDestination) slot { return percentage(&m.Weight, 0) }},
-	{"cluster", reloadInherit, "Cluster whose servers use this destination.",
-		func(m *MappingDestination) slot { return orElse(text(&m.Cluster), "all") }},
+	row("destination dest", reloadInherit, "Subject that the message gets; it may use parts of the source.",
+		func(m *MappingDestination) slot { return text(&m.Subject) }),
+	row("weight", reloadInherit, "Share of the messages in percent.",
+		func(m *MappingDestination) slot { return percentage(&m.Weight, 0) }),
+	row("cluster", reloadInherit, "Cluster whose servers use this destination.",
+		func(m *MappingDestination) slot { return orElse(text(&m.Cluster), "all") }),
 }
 
 func newDestination() *MappingDestination { return &MappingDestination{Weight: 100} }

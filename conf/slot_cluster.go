@@ -132,8 +132,8 @@ func durations(place *[]time.Duration) slot {
 
 // migrateKeys are those of `jetstream_cluster_migrate` in its long form.
 var migrateKeys = []key[RemoteLeaf]{
-	{"leader_migrate_delay", reloadInherit, "Wait before the leaders are moved.",
-		func(r *RemoteLeaf) slot { return duration(&r.LeaderMigrateDelay) }},
+	row("leader_migrate_delay", reloadInherit, "Wait before the leaders are moved.",
+		func(r *RemoteLeaf) slot { return duration(&r.LeaderMigrateDelay) }),
 }
 
 // migrate takes a boolean, or a block that also says how long to wait.

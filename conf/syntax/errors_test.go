@@ -41,7 +41,7 @@ func TestErrorsAreSorted(t *testing.T) {
 	if errors.Is(err, io.EOF) {
 		t.Error("the errors are io.EOF, want them not to be")
 	}
-	if none := (syntax.Errors)(nil).AsError(); none != nil {
+	if none := syntax.Errors(nil).AsError(); none != nil {
 		t.Errorf("no errors are %v, want nil", none)
 	}
 }
