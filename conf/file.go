@@ -3,6 +3,7 @@ package conf
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"runnel/conf/syntax"
@@ -54,7 +55,9 @@ func (o *Options) fillIn() {
 	standard := Defaults()
 	o.Host = cmp.Or(o.Host, standard.Host)
 	o.Port = cmp.Or(o.Port, standard.Port)
-	o.Monitor.BasePath = cmp.Or(o.Monitor.BasePath, standard.Monitor.BasePath)
+	if !strings.HasPrefix(o.Monitor.BasePath, "/") {
+		o.Monitor.BasePath = "/" + o.Monitor.BasePath
+	}
 	l, std := &o.Limits, standard.Limits
 	l.MaxConnections = cmp.Or(l.MaxConnections, std.MaxConnections)
 	l.MaxControlLineBytes = cmp.Or(l.MaxControlLineBytes, std.MaxControlLineBytes)

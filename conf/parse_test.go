@@ -107,6 +107,12 @@ func TestScalars(t *testing.T) {
 			func(o *conf.Options) any { return [2]any{o.Host, o.Port} },
 			[2]any{"::1", 80},
 		},
+		{
+			"monitoring path without a slash",
+			"http_base_path: nats",
+			func(o *conf.Options) any { return o.Monitor.BasePath },
+			"/nats",
+		},
 		{"keys in any case", "PORT: 1", func(o *conf.Options) any { return o.Port }, 1},
 		{"alias", "net: x", func(o *conf.Options) any { return o.Host }, "x"},
 		{

@@ -17,8 +17,8 @@ func (v *Value) Digest() string {
 }
 
 // Plain returns v as encoding/json would read it: maps by string, slices,
-// strings, booleans, int64, float64 and times. Of repeated keys the last
-// counts; a number beyond the range of its type is its text.
+// strings, booleans, int64 and float64. A date is its text, and so is a number
+// beyond the range of its type. Of repeated keys the last counts.
 func (v *Value) Plain() any {
 	switch v.Kind {
 	case Map:
@@ -43,8 +43,6 @@ func (v *Value) Plain() any {
 		if !math.IsInf(v.Float, 0) {
 			return v.Float
 		}
-	case Time:
-		return v.Time
 	}
 	return v.Text
 }

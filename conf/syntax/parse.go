@@ -14,6 +14,8 @@ const (
 	weightLimit  = 2 << 20  // values, those of a variable counted at each use
 )
 
+const tooManyValues = "the config has more than 2 million values"
+
 // parser turns text into values. It follows include directives and variables
 // at once, so what comes later in a file is not seen by what comes earlier.
 type parser struct {
@@ -27,6 +29,8 @@ type parser struct {
 	// environment holds the variables whose text is being parsed.
 	environment []string
 	sizeBytes   int
+	// values counts what was parsed, against weightLimit like the weights.
+	values int
 }
 
 // Parse parses text as the main file. Whatever is wrong is in r; the
@@ -174,6 +178,9 @@ func (p *parser) endOfField(closing byte) error {
 
 // value parses the value that begins here.
 func (p *parser) value() (*Value, error) {
+	if p.values++; p.values > weightLimit {
+		return nil, lexError(p.lx.here(), tooManyValues)
+	}
 	switch p.lx.peek() {
 	case '{':
 		return p.nested(Map, '}')
@@ -265,7 +272,7 @@ func (p *parser) endOfItem(a *Value) error {
 func (p *parser) weigh(parent, child *Value) error {
 	parent.weight += child.weight
 	if parent.weight > weightLimit {
-		return lexError(child.Pos, "the config has more than 2 million values")
+		return lexError(child.Pos, tooManyValues)
 	}
 	return nil
 }

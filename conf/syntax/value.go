@@ -33,13 +33,11 @@ type Value struct {
 	// Text is a scalar as written, a string without quotes and escapes.
 	Text string
 	// Number is an integer with its suffix applied; OutOfRange says that it
-	// does not fit. Float, Boolean and Time are the other scalars.
+	// does not fit. Float and Boolean are the other scalars.
 	Number     int64
 	OutOfRange bool
 	Float      float64
 	Boolean    bool
-	Time       time.Time
-	Quoted     bool
 	// Variable is the name of the variable that the value came from, if any.
 	Variable string
 	// Items of an array, Fields of a map in the order of the file.
@@ -114,7 +112,7 @@ func Scalar(text string, p Position) *Value { return scalar(word{text: text, pos
 
 // scalar decides what an unquoted word is.
 func scalar(w word) *Value {
-	v := &Value{Kind: String, Pos: w.pos, Text: w.text, Quoted: w.quoted, weight: 1}
+	v := &Value{Kind: String, Pos: w.pos, Text: w.text, weight: 1}
 	if w.quoted || w.text == "" {
 		return v
 	}
@@ -151,8 +149,8 @@ func (v *Value) parseNumber() {
 		v.Kind = Float
 		return
 	}
-	if t, err := time.Parse("2006-01-02T15:04:05Z", v.Text); err == nil {
-		v.Kind, v.Time = Time, t
+	if _, err := time.Parse("2006-01-02T15:04:05Z", v.Text); err == nil {
+		v.Kind = Time
 	}
 }
 

@@ -120,6 +120,15 @@ func TestMultiplyingVariables(t *testing.T) {
 	}
 }
 
+// TestManyValues nests lists that are large each, and larger together.
+func TestManyValues(t *testing.T) {
+	text := "a: [" + strings.Repeat("1,", 1_500_000) + "[" + strings.Repeat("1,", 1_500_000)
+	_, errs := values("c.conf", text)
+	if len(errs) != 1 || !strings.Contains(errs.Error(), "more than 2 million values") {
+		t.Errorf("got %v, want an error about the number of values", errs)
+	}
+}
+
 func TestUsedKeys(t *testing.T) {
 	r := &syntax.Report{}
 	root := syntax.Parse(r, "c.conf", []byte("a: 1\nb: 2\nc: $b"))
