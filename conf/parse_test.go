@@ -584,7 +584,7 @@ func TestWebSocket(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	o := parse(t, "ping_interval: 120\nport: 1\nauthorization { users [\n {user: a, password: x}, {user: b, password: y}\n] }\nPort: 2\nmax_payload: 9MB\n")
 	want := `c.conf:1:16: ping_interval: 120 has no unit and counts seconds; write "120s"
-c.conf:4:12: authorization.users[0].password: 2 passwords are in plain text; bcrypt hashes or nkeys are safer
+c.conf:4:12: authorization.users[0].password: passwords in plain text: 2; bcrypt hashes or nkeys are safer
 c.conf:6:1: "Port" is set twice; this one replaces the one of line 2
 c.conf:7:1: max_payload: messages over 8388608 bytes slow everything down`
 	if got := o.Warnings.Error(); got != want {

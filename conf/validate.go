@@ -40,7 +40,7 @@ func (o *Options) check(r *syntax.Report) {
 	c.access()
 	c.accounts()
 	if c.plain > 0 {
-		c.unwise(c.plainPath, "%d passwords are in plain text; bcrypt hashes or nkeys are safer", c.plain)
+		c.unwise(c.plainPath, "passwords in plain text: %d; bcrypt hashes or nkeys are safer", c.plain)
 	}
 }
 
