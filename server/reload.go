@@ -11,9 +11,10 @@ import (
 	"runnel/server/engine"
 )
 
-// Reload makes the server run with other options, without dropping connections that may stay. Nothing is
-// changed when an option differs that needs a restart, or when the options are wrong; the error then names
-// each with its old and new value. It returns what has changed.
+// Reload makes the server run with other options, which it takes over, without dropping connections that may
+// stay. It returns what differs; a change that is not Reloadable needs a restart and was left out, with its old
+// value kept. An error means that nothing was changed: an option is wrong, or one that needs a restart cannot be
+// told from the rest.
 //
 // Deleted users and users with another secret are disconnected; subscriptions that are no longer permitted
 // are removed and their clients told; connections above a lowered max_connections are closed.
@@ -21,15 +22,14 @@ func (s *Server) Reload(o *conf.Options) ([]conf.Change, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.state.Load()
-	changes := conf.Diff(old.options, o)
 	var errs []error
-	for _, c := range changes {
-		if !c.Reloadable {
-			errs = append(errs, fmt.Errorf("config reload not supported for %s: old=%s, new=%s", c.Key, c.Old, c.New))
-		}
-	}
 	for _, e := range conf.Unsupported(o) {
 		errs = append(errs, e)
+	}
+	changes := conf.Diff(old.options, o)
+	_, stuck := conf.Keep(old.options, o)
+	for _, c := range stuck {
+		errs = append(errs, errors.New(RestartNeeded(c)))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -60,6 +60,11 @@ func (s *Server) Reload(o *conf.Options) ([]conf.Change, error) {
 	return changes, nil
 }
 
+// RestartNeeded says that a reload leaves a change out.
+func RestartNeeded(c conf.Change) string {
+	return fmt.Sprintf("config reload not supported for %s: old=%s, new=%s (restart the server to apply it)", c.Key, c.Old, c.New)
+}
+
 // reloadFile reads the configuration file again.
 func (s *Server) reloadFile() error {
 	file := s.state.Load().options.File
@@ -73,8 +78,17 @@ func (s *Server) reloadFile() error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
-	_, err = s.Reload(o)
-	return err
+	changes, err := s.Reload(o)
+	if err != nil {
+		return err
+	}
+	var left []error
+	for _, c := range changes {
+		if !c.Reloadable {
+			left = append(left, errors.New(RestartNeeded(c)))
+		}
+	}
+	return errors.Join(left...)
 }
 
 // infoChanged tells whether clients of an account (nil before CONNECT) must be told something new.

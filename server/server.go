@@ -95,7 +95,7 @@ func Open(o *conf.Options, logger *slog.Logger) (*Server, error) {
 		Handler:  s,
 		Logger:   logger,
 		Settings: settings(o),
-		Pollers:  pollers(),
+		Pollers:  Pollers(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start engine: %w", err)
@@ -107,8 +107,9 @@ func Open(o *conf.Options, logger *slog.Logger) (*Server, error) {
 	return s, nil
 }
 
-// pollers is the number of epoll threads, where there is epoll.
-func pollers() int {
+// Pollers is the number of epoll threads that a server uses here, 0 where there is no epoll. Each keeps a
+// thread busy, so GOMAXPROCS should be larger by 2 at least; a server that is embedded leaves that alone.
+func Pollers() int {
 	if runtime.GOOS != "linux" {
 		return 0
 	}

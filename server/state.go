@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"time"
 
 	"runnel/conf"
@@ -25,6 +24,13 @@ type state struct {
 	info      wire.Info    // what INFO says to everybody
 }
 
+// Check tells what would keep a server with these options from starting, apart from addresses in use: users
+// and permissions that make no sense, certificates that cannot be read.
+func Check(o *conf.Options) error {
+	_, err := (&Server{registry: accounts.NewRegistry()}).newState(o)
+	return err
+}
+
 // newState works out what follows from o, and changes nothing yet.
 func (s *Server) newState(o *conf.Options) (*state, error) {
 	st := &state{options: o, loaded: time.Now()}
@@ -40,11 +46,8 @@ func (s *Server) newState(o *conf.Options) (*state, error) {
 	}
 	st.info = s.baseInfo(o)
 	st.info.Host, st.info.Port = o.Host, o.Port
-	if host, port, err := net.SplitHostPort(o.ClientAdvertise); err == nil {
-		st.info.Host = host
-		if n, err := strconv.Atoi(port); err == nil {
-			st.info.Port = n
-		}
+	if host, port, ok := splitAddress(o.ClientAdvertise); ok {
+		st.info.Host, st.info.Port = host, port
 	} else if a, ok := s.Addr().(*net.TCPAddr); ok {
 		st.info.Port = a.Port
 	}

@@ -6,13 +6,14 @@ import (
 	"io"
 
 	"runnel/conf"
+	"runnel/server"
 )
 
 // checkConfig is runnel -t: it reads the configuration as a start would, under
 // the same flags, and opens nothing. What the server cannot do yet is an error
-// here because it is one at the start. Warnings are no obstacle there, but
-// count as errors here, as they do for the incumbent: -t is for checks before
-// a roll-out.
+// here because it is one at the start, and so is a certificate that cannot be
+// read. Warnings are shown; only those about forms that are going away count as
+// errors, as they do for the incumbent.
 func checkConfig(c *commandLine, stdout, stderr io.Writer) int {
 	if c.configFile == "" {
 		return fail(stderr, errors.New("-t checks a config file, name it with -c FILE"))
@@ -22,9 +23,18 @@ func checkConfig(c *commandLine, stdout, stderr io.Writer) int {
 		return reportConfig(stderr, err)
 	}
 	problems := append(conf.Errors(nil), conf.Unsupported(o)...)
-	problems = append(problems, o.Warnings...)
+	for _, w := range o.Warnings {
+		if w.Deprecated {
+			problems = append(problems, w)
+		} else {
+			fmt.Fprintf(stderr, "%s (warning)\n", w.Error())
+		}
+	}
 	if len(problems) > 0 {
 		return reportConfig(stderr, problems)
+	}
+	if err := server.Check(o); err != nil {
+		return fail(stderr, fmt.Errorf("%s: %w", c.configFile, err))
 	}
 	fmt.Fprintf(stdout, "runnel: configuration file %s is valid (%s)\n", c.configFile, o.Digest)
 	return 0

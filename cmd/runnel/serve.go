@@ -99,7 +99,7 @@ func serve(ctx context.Context, c *commandLine, o *conf.Options, log *logs.Log, 
 // before the files are there, so that whoever waits for a file can connect as
 // soon as he sees it. On an error nothing is left running.
 func (p *process) start(o *conf.Options) error {
-	raiseThreads(max(1, runtime.NumCPU()/2))
+	raiseThreads(server.Pollers())
 	p.logger.Info("Starting runnel")
 	p.logger.Info(fmt.Sprintf("  Version:  %s (NATS %s compatible)", server.Version, server.NATSVersion))
 	if o.File != "" {
@@ -206,10 +206,15 @@ func (p *process) reload() error {
 	for _, w := range o.Warnings {
 		p.logger.Warn(w.Error())
 	}
+	var left []error
 	for _, c := range changes {
-		p.logger.Info("Reloaded: " + c.String())
+		if c.Reloadable {
+			p.logger.Info("Reloaded: " + c.String())
+		} else {
+			left = append(left, errors.New(server.RestartNeeded(c)))
+		}
 	}
-	err = errors.Join(p.log.Reload(logConfig(o, p.stderr)), p.files.write(o, p.server.Ports()))
+	err = errors.Join(errors.Join(left...), p.log.Reload(logConfig(o, p.stderr)), p.files.write(o, p.server.Ports()))
 	p.logger.Info("Reloaded server configuration")
 	return err
 }
