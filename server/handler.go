@@ -105,8 +105,7 @@ func (s *Server) Info(c *engine.Conn) wire.Info {
 	info.LameDuckMode = s.lameDuck.Load()
 	info.AuthRequired = p.Required() && !p.AnonymousAllowed()
 	if m.Type == accounts.WebSocket {
-		info.TLSRequired, info.TLSAvailable = st.webTLS != nil, false
-		info.TLSVerify = st.webTLS != nil && st.webTLS.verifies()
+		s.webInfo(st, &info)
 	}
 	if a := c.Account(); a != nil {
 		info.AuthRequired = p.Required()

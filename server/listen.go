@@ -172,6 +172,16 @@ func (s *Server) throttle(st *state, meta *engine.Meta, nc net.Conn) {
 	s.turnAway(c, nc, &info, engine.ReasonMaxConnections, "Connection throttling is active. Please try again later.")
 }
 
+// splitAddress splits host:port; ok is false when address is nothing of that kind.
+func splitAddress(address string) (host string, port int, ok bool) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", 0, false
+	}
+	port, err = strconv.Atoi(text)
+	return host, port, err == nil
+}
+
 func (s *Server) newMeta(st *state, t accounts.ConnectionType, remote string) *engine.Meta {
 	host, port, err := net.SplitHostPort(remote)
 	if err != nil {

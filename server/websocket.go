@@ -81,6 +81,17 @@ func (w webConn) CloseFor(r engine.Reason) error {
 	return w.CloseWithReason(websocket.NormalClosure)
 }
 
+// webInfo has INFO speak of the listener that the client came through.
+func (s *Server) webInfo(st *state, info *wire.Info) {
+	ws := st.options.WebSocket
+	info.Host, info.Port = ws.Host, boundPort(s.listeners.addr(listenerWebSocket))
+	if host, port, ok := splitAddress(ws.Advertise); ok {
+		info.Host, info.Port = host, port
+	}
+	info.TLSRequired, info.TLSAvailable = st.webTLS != nil && !ws.NoTLS, false
+	info.TLSVerify = info.TLSRequired && st.webTLS.verifies()
+}
+
 // boundPort is the port of a bound address, 0 without one.
 func boundPort(a net.Addr) int {
 	if t, ok := a.(*net.TCPAddr); ok {
