@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"time"
 
 	"runnel/server/accounts"
 	"runnel/server/engine"
@@ -51,9 +52,13 @@ func (src source) Server() monitor.ServerSnapshot {
 	}
 }
 
+// defaultTLSTimeout is shown where there is no TLS to have another.
+const defaultTLSTimeout = 2 * time.Second
+
 func (src source) options(st *state) monitor.Options {
 	o := st.options
 	m := monitor.Options{
+		TLSTimeout:          monitor.Seconds(defaultTLSTimeout),
 		Host:                o.Host,
 		Port:                st.info.Port,
 		AuthRequired:        st.policy.Required(),
@@ -64,7 +69,7 @@ func (src source) options(st *state) monitor.Options {
 		PingInterval:        o.Liveness.PingInterval,
 		PingMax:             o.Liveness.PingMax,
 		HTTPHost:            monitorHost(o),
-		HTTPBasePath:        o.Monitor.BasePath,
+		HTTPBasePath:        strings.TrimSuffix(o.Monitor.BasePath, "/"),
 		AuthTimeout:         monitor.Seconds(o.AuthTimeout()),
 		MaxControlLineBytes: o.Limits.MaxControlLineBytes,
 		MaxPayloadBytes:     o.Limits.MaxPayloadBytes,
@@ -217,13 +222,14 @@ func (src source) ConnectionSubscriptions(cid uint64) []monitor.Subscription {
 
 func subscription(account string, sub *accounts.Subscription) monitor.Subscription {
 	return monitor.Subscription{
-		Account: account,
-		Subject: sub.Subject,
-		Queue:   sub.Queue,
-		SID:     sub.SID,
-		Msgs:    sub.Delivered(),
-		Max:     sub.Limit(),
-		CID:     sub.Owner.ID(),
+		Account:    account,
+		AccountTag: account,
+		Subject:    sub.Subject,
+		Queue:      sub.Queue,
+		SID:        sub.SID,
+		Msgs:       sub.Delivered(),
+		Max:        sub.Limit(),
+		CID:        sub.Owner.ID(),
 	}
 }
 
@@ -300,15 +306,17 @@ func accountFigures(a *accounts.Account) monitor.Account {
 
 // AccountDetail implements monitor.Source.
 func (src source) AccountDetail(name string) (monitor.AccountDetail, bool) {
-	p := src.s.state.Load().policy
-	a := p.Account(name)
+	st := src.s.state.Load()
+	a := st.policy.Account(name)
 	if a == nil {
 		return monitor.AccountDetail{}, false
 	}
 	stats := src.SubscriptionStats(name)
 	return monitor.AccountDetail{
 		Name:              name,
-		IsSystem:          a == p.System(),
+		NameTag:           name,
+		UpdateTime:        st.loaded.UTC(),
+		IsSystem:          a == st.policy.System(),
 		Complete:          true,
 		Connections:       int(a.Connections()),
 		Subscriptions:     a.Interest().Len(),
