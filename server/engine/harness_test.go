@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
@@ -19,6 +20,10 @@ import (
 // patience is how long a test waits for what must come; it is only ever used up by a failure.
 const patience = 5 * time.Second
 
+// streams in place of a number of pollers has every connection served as TLS and WebSocket are: by a goroutine
+// over a net.Conn that is no TCP socket.
+const streams = -1
+
 // transports are the modes that every behaviour is tested in.
 var transports = []struct {
 	name    string
@@ -26,7 +31,11 @@ var transports = []struct {
 }{
 	{"goroutines", 0},
 	{"pollers", 2},
+	{"streams", streams},
 }
+
+// stream hides that a connection is TCP.
+type stream struct{ net.Conn }
 
 // harness is an engine behind a listener.
 type harness struct {
@@ -34,6 +43,7 @@ type harness struct {
 	engine   *engine.Engine
 	policy   *accounts.Policy
 	listener net.Listener
+	streams  bool
 	mayBlock atomic.Bool
 
 	mu     sync.Mutex
@@ -62,9 +72,9 @@ func start(t testing.TB, pollers int, cfg accounts.Config, change func(*engine.S
 		t.Fatal(err)
 	}
 	registry.Activate(policy)
-	h := &harness{t: t, policy: policy, ended: make(chan struct{}, 10000)}
+	h := &harness{t: t, policy: policy, streams: pollers == streams, ended: make(chan struct{}, 10000)}
 	h.engine, err = engine.New(engine.Config{
-		Handler: h, Logger: slog.New(slog.DiscardHandler), Settings: s, Pollers: pollers,
+		Handler: h, Logger: slog.New(slog.DiscardHandler), Settings: s, Pollers: max(pollers, 0),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +101,9 @@ func (h *harness) accept() {
 		}
 		c := h.engine.NewConn(&engine.Meta{Type: accounts.Standard, IP: "127.0.0.1", Start: time.Now()})
 		info := h.Info(c)
+		if h.streams {
+			nc = stream{nc}
+		}
 		h.engine.Serve(c, nc, &info)
 	}
 }
@@ -147,6 +160,7 @@ type client struct {
 	t  testing.TB
 	nc net.Conn
 	r  *bufio.Reader
+	id uint64
 }
 
 // dial connects and reads INFO.
@@ -158,10 +172,38 @@ func (h *harness) dial() *client {
 	}
 	h.t.Cleanup(func() { _ = nc.Close() })
 	c := &client{t: h.t, nc: nc, r: bufio.NewReader(nc)}
-	if line := c.line(); !strings.HasPrefix(line, "INFO {") {
-		h.t.Fatalf("first line = %q, want INFO", line)
+	line, ok := strings.CutPrefix(c.line(), "INFO ")
+	var info wire.Info
+	if err := json.Unmarshal([]byte(line), &info); !ok || err != nil {
+		h.t.Fatalf("first line = %q, %v, want INFO", line, err)
 	}
+	c.id = info.ClientID
 	return c
+}
+
+// served is the engine's side of c.
+func (h *harness) served(c *client) *engine.Conn {
+	h.t.Helper()
+	s := h.engine.Conn(c.id)
+	if s == nil {
+		h.t.Fatalf("connection %d is not served", c.id)
+	}
+	return s
+}
+
+// until waits for a condition that nobody announces.
+func until(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	late := time.After(patience)
+	for !condition() {
+		select {
+		case <-look.C:
+		case <-late:
+			t.Fatal("waited in vain until " + what)
+		}
+	}
 }
 
 // quiet is the CONNECT of an ordinary client.
@@ -228,7 +270,7 @@ func (c *client) expectEOF() {
 	}
 }
 
-// both runs a test over each transport.
+// both runs a test over both transports, the portable one with and without a socket that it knows.
 func both(t *testing.T, f func(t *testing.T, pollers int)) {
 	t.Helper()
 	for _, tr := range transports {

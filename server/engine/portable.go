@@ -227,7 +227,11 @@ func (t *goTransport) writeAll(buffers [][]byte) (n int, err error) {
 			return n, err
 		}
 	}
-	return n, nil
+	if t.try == nil {
+		return n, nil
+	}
+	// A deadline that passes later would fail the writes that do not wait.
+	return n, t.net.SetWriteDeadline(time.Time{})
 }
 
 func (t *goTransport) fail(err error) {
