@@ -166,6 +166,7 @@ func (e *Engine) makeWorker(cacheSize int) *worker {
 
 // giveBack returns a worker, flushed, to the pool.
 func (e *Engine) giveBack(w *worker) {
+	w.slow = nil // a target of this batch is nothing to the next one
 	w.maybeSweep()
 	select {
 	case e.idle <- w:

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -190,7 +191,9 @@ func (o *outbound) park(p *Conn) bool {
 	if o.state != outboundOpen || o.queue.bytes <= parkBytes {
 		return false
 	}
-	o.parked = append(o.parked, p)
+	if !slices.Contains(o.parked, p) { // it may have gone on by itself since, and not been taken out
+		o.parked = append(o.parked, p)
+	}
 	return true
 }
 

@@ -65,6 +65,7 @@ type pollTransport struct {
 	queued bool  // is in again
 	hangup bool  // the peer has ended its side: read until the end shows
 	until  int64 // parked until then, on the engine's clock; 0 when not
+	listed bool  // is in the poller's parked, where it may stay for a turn longer
 	ended  bool
 }
 
@@ -405,7 +406,10 @@ func (p *poller) parkLast() {
 	t.until = time.Now().Add(parkTime).UnixNano()
 	t.conn.stalls.Add(1)
 	p.engine.stalled.Add(1)
-	p.parked = append(p.parked, t)
+	if !t.listed {
+		t.listed = true
+		p.parked = append(p.parked, t)
+	}
 }
 
 // unpark lets those read again that were woken or have been parked long enough.
@@ -420,7 +424,7 @@ func (p *poller) unpark() {
 			kept = append(kept, t)
 			continue
 		}
-		t.until = 0
+		t.until, t.listed = 0, false
 		p.later(t)
 	}
 	clear(p.parked[len(kept):])

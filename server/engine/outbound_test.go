@@ -1,0 +1,316 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// fakeSocket takes as much as chance says. Whatever may happen in a real one while a write is under way happens
+// here inside write, in the same goroutine, so that every order of events is met and can be repeated.
+type fakeSocket struct {
+	t      testing.TB
+	random *rand.Rand
+	got    []byte
+	// full: a write took less than it was offered, so an edge is due.
+	full bool
+	// generous sockets take everything.
+	generous bool
+	broken   bool // each write fails
+	// meanwhile happens at the beginning and at the end of each write.
+	meanwhile func()
+
+	writing             bool
+	shuts, closes, arms int
+	woken               int
+}
+
+func (f *fakeSocket) write(_ *worker, buffers [][]byte) (int, error) {
+	if f.writing {
+		f.t.Fatal("two write at the same time")
+	}
+	if f.closes > 0 {
+		f.t.Fatal("write to a closed descriptor")
+	}
+	f.writing = true
+	defer func() { f.writing = false }()
+	if f.meanwhile != nil {
+		f.meanwhile()
+	}
+	all := join(buffers)
+	n, err := len(all), error(nil)
+	switch {
+	case f.broken:
+		n, err = 0, errBroken
+	case f.generous:
+	case f.random.IntN(3) == 0:
+		n, err, f.full = 0, errWouldBlock, true
+	case f.random.IntN(2) == 0:
+		n = f.random.IntN(len(all) + 1)
+		f.full = n < len(all)
+	}
+	f.got = append(f.got, all[:n]...)
+	if f.meanwhile != nil {
+		f.meanwhile()
+	}
+	return n, err
+}
+
+func (f *fakeSocket) arm()  { f.arms++ }
+func (f *fakeSocket) shut() { f.shuts++ }
+func (f *fakeSocket) wake() { f.woken++ }
+
+func (f *fakeSocket) close() {
+	if f.writing {
+		f.t.Error("the descriptor is closed while somebody writes")
+	}
+	f.closes++
+}
+
+// play is one run of random events around a connection that several workers write to.
+type play struct {
+	t       *testing.T
+	x       *fixture
+	random  *rand.Rand
+	socket  *fakeSocket
+	conn    *Conn
+	workers []*worker
+	busy    []bool // in a flush, further up the stack
+	want    []byte // what was flushed, in the order in which the right to write was asked for
+	ended   bool   // gone was called
+	cut     bool   // closed without drain, or broken: the rest may be missing
+	closing bool
+	depth   int
+}
+
+func newPlay(t *testing.T, x *fixture, seed uint64) *play {
+	random := rand.New(rand.NewPCG(seed, 7))
+	p := &play{t: t, x: x, random: random, socket: &fakeSocket{t: t, random: random}}
+	p.conn = x.connect(p.socket, "")
+	for range 4 {
+		p.workers = append(p.workers, newWorker(x.Engine, 64))
+	}
+	p.busy = make([]bool, len(p.workers))
+	return p
+}
+
+// idle is a worker that nobody further up the stack uses; nil when there is none.
+func (p *play) idle() (int, *worker) {
+	for i, b := range p.busy {
+		if !b {
+			return i, p.workers[i]
+		}
+	}
+	return 0, nil
+}
+
+// flush has some worker write a stage.
+func (p *play) flush() {
+	i, w := p.idle()
+	if w == nil {
+		return
+	}
+	p.busy[i] = true
+	defer func() { p.busy[i] = false }()
+	s := w.stageFor(p.conn)
+	content := randomBytes(p.random, 1+p.random.IntN(3000))
+	half := p.random.IntN(len(content))
+	s.own = append(s.own, content[:half]...)
+	s.borrow(content[half:])
+	if !p.closing && !p.cut {
+		p.want = append(p.want, content...)
+	}
+	w.flush()
+}
+
+// edge tells that the socket is writable again.
+func (p *play) edge() {
+	i, w := p.idle()
+	if w == nil || !p.socket.full || p.ended {
+		return
+	}
+	p.socket.full = false
+	p.busy[i] = true
+	defer func() { p.busy[i] = false }()
+	w.drain(p.conn)
+}
+
+func (p *play) end(drain bool) {
+	text := ""
+	if drain && !p.closing && !p.cut {
+		text = fmt.Sprint("the end ", p.random.Uint32())
+		p.want = append(p.want, "-ERR '"+text+"'\r\n"...)
+	}
+	p.closing = true
+	p.cut = p.cut || !drain
+	p.conn.end(ReasonKicked, text, drain)
+}
+
+// gone is the end of the reader.
+func (p *play) gone() {
+	if !p.ended {
+		p.ended, p.cut, p.closing = true, true, true
+		p.conn.ended(ReasonClientClosed)
+	}
+}
+
+// meanwhile is what happens while somebody is writing: now and then something, which may write too.
+func (p *play) meanwhile(endings bool) {
+	if p.depth > 2 || p.random.IntN(2) == 0 {
+		return
+	}
+	p.depth++
+	defer func() { p.depth-- }()
+	p.step(endings)
+}
+
+func (p *play) step(endings bool) {
+	switch n := p.random.IntN(40); {
+	case endings && n == 0:
+		p.end(true)
+	case endings && n == 1:
+		p.end(false)
+	case endings && n == 2:
+		p.gone()
+	case endings && n == 3:
+		p.socket.broken, p.cut, p.closing = true, true, true
+	case n < 24:
+		p.flush()
+	default:
+		p.edge()
+	}
+}
+
+// settle delivers the edges that are due until the socket has no more.
+func (p *play) settle() {
+	p.socket.meanwhile = nil
+	for range 10_000 {
+		if !p.socket.full || p.ended {
+			return
+		}
+		p.edge()
+	}
+	p.t.Fatal("the socket is never done")
+}
+
+// TestOutboundOrder: with several writers, a socket that takes random amounts and edges at any time, nothing is
+// lost, nothing doubled, and nothing reordered.
+func TestOutboundOrder(t *testing.T) {
+	x := newFixture(t, openConfig)
+	for seed := range uint64(300) {
+		p := newPlay(t, x, seed)
+		p.socket.meanwhile = func() { p.meanwhile(false) }
+		for range 60 {
+			p.step(false)
+		}
+		p.settle()
+		if !bytes.Equal(p.socket.got, p.want) {
+			t.Fatalf("seed %d: %d bytes written, %d flushed, alike in the first %d; %d wait",
+				seed, len(p.socket.got), len(p.want), alike(p.socket.got, p.want), p.conn.PendingBytes())
+		}
+		if p.conn.out.stuckSince.Load() != 0 {
+			t.Fatalf("seed %d: nothing waits, and yet since %d", seed, p.conn.out.stuckSince.Load())
+		}
+		p.gone()
+	}
+}
+
+// alike is how many bytes a and b have in common at their beginning.
+func alike(a, b []byte) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// TestOutboundEnd: whatever happens in whatever order, the descriptor is closed exactly once, when nobody
+// writes and the reader has gone; what was written is what was flushed first; and a connection that is closed
+// with drain gets all of it.
+func TestOutboundEnd(t *testing.T) {
+	x := newFixture(t, openConfig)
+	for seed := range uint64(1000) {
+		p := newPlay(t, x, seed)
+		p.socket.meanwhile = func() { p.meanwhile(true) }
+		for range 1 + p.random.IntN(40) {
+			p.step(true)
+		}
+		drained := p.closing && !p.cut && !p.ended
+		p.settle()
+		if !bytes.HasPrefix(p.want, p.socket.got) {
+			t.Fatalf("seed %d: %d bytes written that are not the first of %d flushed", seed, len(p.socket.got), len(p.want))
+		}
+		if drained && (len(p.socket.got) != len(p.want) || p.socket.shuts != 1) {
+			t.Fatalf("seed %d: closed with %d of %d bytes written, shut %d times", seed, len(p.socket.got), len(p.want), p.socket.shuts)
+		}
+		if p.socket.closes != 0 && !p.ended {
+			t.Fatalf("seed %d: the descriptor was closed under its reader", seed)
+		}
+		p.gone()
+		if p.socket.closes != 1 || p.socket.shuts > 1 {
+			t.Fatalf("seed %d: closed %d times, shut %d times, want once and at most once", seed, p.socket.closes, p.socket.shuts)
+		}
+		if n := p.conn.PendingBytes(); n != 0 {
+			t.Fatalf("seed %d: %d bytes are kept for a connection that is gone", seed, n)
+		}
+		p.flush()
+		p.end(true)
+		p.end(false)
+		if p.socket.closes != 1 || p.socket.shuts > 1 {
+			t.Fatalf("seed %d: closed again", seed)
+		}
+	}
+}
+
+// TestParkOnce: a publisher that is parked again and again for the same connection is kept, and woken, once.
+func TestParkOnce(t *testing.T) {
+	x := newFixture(t, openConfig)
+	slow := x.connect(&fakeSocket{t: t, random: rand.New(rand.NewPCG(1, 1))}, "")
+	sleeper := &fakeSocket{t: t}
+	publisher := x.connect(sleeper, "")
+	if slow.out.park(publisher) {
+		t.Error("parked although nothing waits")
+	}
+	slow.out.queue.append(&x.chunks, make([]byte, parkBytes+1))
+	for range 100 {
+		if !slow.out.park(publisher) {
+			t.Fatal("not parked although much waits")
+		}
+	}
+	if n := len(slow.out.parked); n != 1 {
+		t.Errorf("kept %d times, want once", n)
+	}
+	slow.out.writing = true
+	if _, woken := slow.out.took(x.Engine, slow.transport, parkBytes/2, parkBytes/2); len(woken) != 0 {
+		t.Errorf("woken with %d bytes waiting", slow.PendingBytes())
+	}
+	slow.out.writing = true
+	_, woken := slow.out.took(x.Engine, slow.transport, parkBytes/2, parkBytes/2)
+	slow.wakeAll(woken)
+	if sleeper.woken != 1 || len(slow.out.parked) != 0 {
+		t.Errorf("woken %d times, %d still parked, want once and none", sleeper.woken, len(slow.out.parked))
+	}
+}
+
+// TestEndWakes: publishers do not wait for a connection that is going.
+func TestEndWakes(t *testing.T) {
+	x := newFixture(t, openConfig)
+	for name, end := range map[string]func(c *Conn){
+		"closed":  func(c *Conn) { c.end(ReasonKicked, "", true) },
+		"cut off": func(c *Conn) { c.end(ReasonKicked, "", false) },
+		"gone":    func(c *Conn) { c.ended(ReasonClientClosed) },
+	} {
+		slow := x.connect(&fakeSocket{t: t, random: rand.New(rand.NewPCG(1, 1)), generous: true}, "")
+		sleeper := &fakeSocket{t: t}
+		publisher := x.connect(sleeper, "")
+		slow.out.queue.append(&x.chunks, make([]byte, parkBytes+1))
+		if !slow.out.park(publisher) {
+			t.Fatal("not parked although much waits")
+		}
+		end(slow)
+		if sleeper.woken != 1 {
+			t.Errorf("%s: woken %d times, want once", name, sleeper.woken)
+		}
+	}
+}
