@@ -35,10 +35,13 @@ func (f *fakeSocket) write(_ *worker, buffers [][]byte) (int, error) {
 	}
 	f.writing = true
 	defer func() { f.writing = false }()
+	all := join(buffers)
 	if f.meanwhile != nil {
 		f.meanwhile()
 	}
-	all := join(buffers)
+	if !bytes.Equal(all, join(buffers)) {
+		f.t.Error("what is being written was changed")
+	}
 	n, err := len(all), error(nil)
 	switch {
 	case f.broken:
@@ -145,6 +148,11 @@ func (p *play) end(drain bool) {
 	p.closing = true
 	p.cut = p.cut || !drain
 	p.conn.end(ReasonKicked, text, drain)
+	// Others use memory that is free again.
+	for _, size := range []int{smallChunk, largeChunk} {
+		c := p.x.chunks.get(size)
+		p.x.chunks.put(append(c, randomBytes(p.random, size)...))
+	}
 }
 
 // gone is the end of the reader.
