@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -13,8 +14,13 @@ import (
 	"runnel/server/monitor"
 )
 
-// monitorTimeout bounds how long a monitoring client may take to ask.
-const monitorTimeout = 10 * time.Second
+const (
+	// requestTimeout bounds how long an HTTP client may take to ask, where no option says.
+	requestTimeout = 10 * time.Second
+	// idleTimeout bounds how long it may keep a connection between two questions: longer than the pauses of
+	// those who ask regularly.
+	idleTimeout = 3 * time.Minute
+)
 
 func monitorHost(o *conf.Options) string {
 	if o.Monitor.Host != "" {
@@ -41,7 +47,7 @@ func (s *Server) listenMonitor(o *conf.Options) error {
 			ln = tls.NewListener(ln, &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: s.monitorTLSConfig})
 		}
 		s.logger.Info("Starting " + scheme + " monitor on " + displayAddr(monitorHost(o), ln))
-		s.serveHTTP(&http.Server{Handler: monitor.Handler(s.pages, m.BasePath)}, ln)
+		s.serveHTTP(&http.Server{Handler: monitor.Handler(s.pages, m.BasePath), ReadTimeout: requestTimeout}, ln)
 	}
 	return s.listenProfile(o)
 }
@@ -70,6 +76,7 @@ func (s *Server) listenProfile(o *conf.Options) error {
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	s.logger.Info("profiling port on " + displayAddr(o.Host, ln))
+	// No ReadTimeout: when it passes, the request is cancelled, and a profile takes as long as it was asked to.
 	s.serveHTTP(&http.Server{Handler: mux}, ln)
 	return nil
 }
@@ -77,8 +84,11 @@ func (s *Server) listenProfile(o *conf.Options) error {
 // serveHTTP runs srv on ln until the listener is closed. Requests under way are cut when the server ends.
 func (s *Server) serveHTTP(srv *http.Server, ln net.Listener) {
 	if srv.ReadHeaderTimeout == 0 {
-		srv.ReadHeaderTimeout = monitorTimeout
+		srv.ReadHeaderTimeout = requestTimeout
 	}
+	srv.IdleTimeout = idleTimeout
+	// What goes wrong there is a client's doing, and must not go to the standard error of whoever embeds us.
+	srv.ErrorLog = slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug)
 	s.listeners.onClose(func() { _ = srv.Close() }) // nothing to be done about an error
 	s.running.Go(func() {
 		if err := srv.Serve(ln); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {

@@ -67,14 +67,17 @@ func (st *state) policyOf(t accounts.ConnectionType) *accounts.Policy {
 	return st.policy
 }
 
-// webPolicy compiles the credentials of the WebSocket listener, if it has its own.
+// webPolicy compiles who may log in through the WebSocket listener, if that differs: it may have credentials
+// of its own, and its own way with certificates.
 func (s *Server) webPolicy(o *conf.Options, general *accounts.Policy) (*accounts.Policy, error) {
 	ws := o.WebSocket
 	own := ws.Authorization
-	if own.Username == "" && own.Token == "" && ws.NoAuthUser == "" {
+	cfg := policyConfig(o)
+	maps := mapsCertificates(ws.TLS)
+	if own.Username == "" && own.Token == "" && ws.NoAuthUser == "" && maps == cfg.MapCertificates {
 		return general, nil
 	}
-	cfg := policyConfig(o)
+	cfg.MapCertificates = maps
 	if ws.NoAuthUser != "" {
 		cfg.NoAuthUser = ws.NoAuthUser
 	}
@@ -104,7 +107,7 @@ func policyConfig(o *conf.Options) accounts.Config {
 		NoAuthUser:         o.NoAuthUser,
 		SystemAccount:      o.SystemAccount,
 		NoSystemAccount:    o.NoSystemAccount,
-		MapCertificates:    o.TLS != nil && o.TLS.VerifyAndMap,
+		MapCertificates:    mapsCertificates(o.TLS),
 	}
 	for i := range o.Accounts {
 		account := &o.Accounts[i]
@@ -121,6 +124,9 @@ func policyConfig(o *conf.Options) accounts.Config {
 	}
 	return cfg
 }
+
+// mapsCertificates tells whether a listener takes the user from the client's certificate.
+func mapsCertificates(t *conf.TLS) bool { return t != nil && t.VerifyAndMap }
 
 func userConfigs(users []conf.User) []accounts.UserConfig {
 	out := make([]accounts.UserConfig, 0, len(users))

@@ -137,6 +137,33 @@ func TestVerifyAndMap(t *testing.T) {
 	}
 }
 
+// TestMapOnOneListener checks that the listeners may differ in whether they take users from certificates.
+func TestMapOnOneListener(t *testing.T) {
+	a := servertest.NewAuthority(t)
+	me := a.Client(x509.Certificate{DNSNames: []string{"me"}})
+	plain, mapped := a.Server().Block(""), a.Server().Block(fmt.Sprintf("verify_and_map: true, ca_file: %q", a.File))
+	tests := []struct {
+		name, tcp, web string
+		maps           [2]bool // over TCP, over WebSocket
+	}{
+		{"TCP", mapped, plain, [2]bool{true, false}},
+		{"WebSocket", plain, mapped, [2]bool{false, true}},
+		{"both", mapped, mapped, [2]bool{true, true}},
+	}
+	for _, tt := range tests {
+		s := servertest.Start(t, tt.tcp+"websocket { listen: \"127.0.0.1:-1\"\n"+tt.web+"}\n"+usersOf("{user: me}, {user: other, password: x}"))
+		for i, url := range []string{s.ClientURL(), s.Ports().WebSocket[0]} {
+			nc, err := nats.Connect(url, nats.Secure(a.ClientConfig(me)))
+			if err == nil {
+				nc.Close()
+			}
+			if (err == nil) != tt.maps[i] {
+				t.Errorf("certificates are mapped for %s: %s: got %v, want in = %v", tt.name, url, err, tt.maps[i])
+			}
+		}
+	}
+}
+
 // TestHandshakeFirst connects in both orders to servers of each setting.
 func TestHandshakeFirst(t *testing.T) {
 	a := servertest.NewAuthority(t)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"crypto/tls"
 	"net"
 
@@ -42,6 +43,8 @@ func (s *Server) listenWebSocket(o *conf.Options) error {
 			s.logger.Error("websocket handshake refused", "client", remote, "error", err)
 		},
 	}, s.acceptWebSocket)
+	// An upgrade ends this time-out; it is for those who send something else, and send it slowly.
+	srv.ReadTimeout = cmp.Or(ws.HandshakeTimeout, requestTimeout)
 	s.serveHTTP(srv, ln)
 	return nil
 }

@@ -323,6 +323,31 @@ func TestWebSocketEnds(t *testing.T) {
 	mustContain(t, "answer", c.until("\r\n"), "-ERR 'Unknown Protocol Operation'")
 }
 
+// TestSlowUpgrade checks that a client which does not get on with its request is cut off, and that one which
+// was upgraded in time is not.
+func TestSlowUpgrade(t *testing.T) {
+	s := servertest.Start(t, fmt.Sprintf(plainWeb, `handshake_timeout: "50ms"`))
+	quick := dialWeb(t, s)
+	for _, sent := range []string{"", "GET / HTTP/1.1\r\nHost:", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nbody"} {
+		nc, err := net.Dial("tcp", quick.nc.RemoteAddr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := nc.SetDeadline(time.Now().Add(servertest.Patience)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(nc, sent); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, nc); err != nil {
+			t.Errorf("after %q: %v, want the end", sent, err)
+		}
+		_ = nc.Close()
+	}
+	quick.send(`CONNECT {"verbose":false}` + "\r\nPING\r\n")
+	quick.until("PONG\r\n")
+}
+
 // TestNotAnUpgrade checks that the listener answers plain HTTP with an error.
 func TestNotAnUpgrade(t *testing.T) {
 	s := servertest.Start(t, fmt.Sprintf(plainWeb, ""))
