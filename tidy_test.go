@@ -50,21 +50,31 @@ var layers = []layer{
 	{"jetlog/vfs", "", xsys},
 	// 1: streams on disk.
 	{"jetlog/wal", "jetlog/vfs", ""},
-	{"jetlog", "subjects headers", ""},
+	{"jetlog/codec", "", ""},
+	{"jetlog/config", "subjects", ""},
+	{"jetlog/command", "jetlog/codec jetlog/config", ""},
+	{"jetlog", "subjects headers jetlog/codec jetlog/config jetlog/command", ""},
 	{"jetlog/segment", "subjects jetlog/vfs", compress + "/s2 " + crypto},
-	{"jetlog/store", "subjects headers jetlog/vfs jetlog/wal jetlog jetlog/segment", crypto},
+	{
+		"jetlog/store",
+		"subjects headers jetlog/vfs jetlog/wal jetlog/codec jetlog/config jetlog/command jetlog jetlog/segment", crypto,
+	},
 	// 2: the parts of a server, each alone.
 	{"server/wire", "subjects headers", ""},
 	{"server/accounts", "subjects", nkeys + " " + crypto},
 	{"server/monitor", "subjects", metrics},
 	{"server/websocket", "", compress + " " + ws},
 	{"server/logs", "", ""},
-	{"cluster", "subjects headers jetlog/vfs jetlog/wal jetlog jetlog/segment jetlog/store", raft + " " + raftbolt},
+	{
+		"cluster",
+		"subjects headers jetlog/vfs jetlog/wal jetlog/codec jetlog/config jetlog/command jetlog jetlog/segment jetlog/store",
+		raft + " " + raftbolt,
+	},
 	// 3: connections, match cache, routing, outbound, two transports.
 	{"server/engine", "subjects headers server/wire server/accounts server/monitor server/websocket server/logs", xsys},
 	// 4: services on the bus.
 	{"server/system", "subjects headers server/wire server/accounts server/monitor server/logs server/engine", compress + "/s2"},
-	{"server/jetstream", "subjects headers jetlog cluster server/accounts", gjson},
+	{"server/jetstream", "subjects headers jetlog/config jetlog/command jetlog cluster server/accounts", gjson},
 	// 5: composes what lies below.
 	{
 		"server",

@@ -1,0 +1,73 @@
+package jetlog_test
+
+import (
+	"fmt"
+	"testing"
+
+	"runnel/jetlog"
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+)
+
+// unlimited is the configuration of a stream that keeps everything.
+func unlimited() config.Stream {
+	return config.Stream{
+		Name: "S", Subjects: []string{"s.>"}, MaxConsumers: -1, MaxMessages: -1, MaxBytes: -1,
+		MaxPerSubject: -1, MaxMessageBytes: -1, Replicas: 1,
+	}
+}
+
+// BenchmarkPublish is Apply of a publish of 128 bytes with the body in memory. The memory stream is
+// emptied now and then, so that figures do not depend on how long it runs.
+func BenchmarkPublish(b *testing.B) {
+	tests := []struct {
+		name     string
+		change   func(*config.Stream)
+		subjects int
+		consumer int
+	}{
+		{"unlimited", func(*config.Stream) {}, 1, 0},
+		{"max_msgs", func(c *config.Stream) { c.MaxMessages = 1000 }, 1, 0},
+		{"per_subject", func(c *config.Stream) { c.MaxPerSubject = 1 }, 1000, 0},
+		{"consumers", func(*config.Stream) {}, 100, 100},
+	}
+	for _, tt := range tests {
+		b.Run(tt.name, func(b *testing.B) {
+			cfg := unlimited()
+			tt.change(&cfg)
+			s, m := jetlog.New(1, cfg, 1), jetlog.NewMemory()
+			for i := range tt.consumer {
+				name := fmt.Sprintf("c%d", i)
+				c := config.Consumer{Name: name, FilterSubject: fmt.Sprintf("s.%d", i), Ack: config.AckExplicit}
+				mustApply(b, s, m, &command.ConsumerCreate{Time: 1, Config: c})
+			}
+			names := make([]string, tt.subjects)
+			for i := range names {
+				names[i] = fmt.Sprintf("s.%d", i)
+			}
+			payload := make([]byte, 128)
+			c := &command.Publish{Payload: payload}
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				n++
+				c.Time, c.Subject = int64(n), names[n%len(names)]
+				if _, err := s.Apply(c, m); err != nil {
+					b.Fatal(err)
+				}
+				if n%(1<<17) == 0 {
+					mustApply(b, s, m, &command.Purge{Time: int64(n)})
+				}
+			}
+		})
+	}
+}
+
+func mustApply(t testing.TB, s *jetlog.Stream, m jetlog.Messages, c command.Command) jetlog.Result {
+	t.Helper()
+	r, err := s.Apply(c, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

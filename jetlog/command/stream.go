@@ -1,0 +1,153 @@
+package command
+
+import (
+	"encoding/json"
+
+	"runnel/jetlog/codec"
+	"runnel/jetlog/config"
+)
+
+// Publish asks to store a message.
+type Publish struct {
+	Time    int64
+	Subject string
+	// Header is the header block as it was received, nil for none.
+	Header  []byte
+	Payload []byte
+	// Internal is set for what the server itself publishes, for which headers are allowed that
+	// clients may not send.
+	Internal bool
+}
+
+// Kind returns KindPublish.
+func (*Publish) Kind() Kind { return KindPublish }
+
+// At returns the time.
+func (c *Publish) At() int64 { return c.Time }
+
+func (c *Publish) encode(out []byte) []byte {
+	out = codec.AppendInt(out, c.Time)
+	out = codec.AppendBytes(out, c.Subject)
+	out = codec.AppendBytes(out, c.Header)
+	out = codec.AppendBytes(out, c.Payload)
+	return codec.AppendBool(out, c.Internal)
+}
+
+func (c *Publish) decode(r *codec.Reader) {
+	c.Time, c.Subject, c.Header, c.Payload = r.Int(), r.String(), r.Bytes(), r.Bytes()
+	c.Internal = r.Bool()
+}
+
+// Delete asks to remove one message.
+type Delete struct {
+	Time     int64
+	Sequence uint64
+	// Erase asks that its bytes are overwritten, not only forgotten.
+	Erase bool
+}
+
+// Kind returns KindDelete.
+func (*Delete) Kind() Kind { return KindDelete }
+
+// At returns the time.
+func (c *Delete) At() int64 { return c.Time }
+
+func (c *Delete) encode(out []byte) []byte {
+	out = codec.AppendInt(out, c.Time)
+	out = codec.AppendUint(out, c.Sequence)
+	return codec.AppendBool(out, c.Erase)
+}
+
+func (c *Delete) decode(r *codec.Reader) {
+	c.Time, c.Sequence, c.Erase = r.Int(), r.Uint(), r.Bool()
+}
+
+// Purge asks to remove the messages that match Filter, which is empty for all. At most one of
+// Sequence and Keep is set.
+type Purge struct {
+	Time   int64
+	Filter string
+	// Sequence spares messages from this one on.
+	Sequence uint64
+	// Keep spares this many of the newest.
+	Keep uint64
+}
+
+// Kind returns KindPurge.
+func (*Purge) Kind() Kind { return KindPurge }
+
+// At returns the time.
+func (c *Purge) At() int64 { return c.Time }
+
+func (c *Purge) encode(out []byte) []byte {
+	out = codec.AppendInt(out, c.Time)
+	out = codec.AppendBytes(out, c.Filter)
+	out = codec.AppendUint(out, c.Sequence)
+	return codec.AppendUint(out, c.Keep)
+}
+
+func (c *Purge) decode(r *codec.Reader) {
+	c.Time, c.Filter, c.Sequence, c.Keep = r.Int(), r.String(), r.Uint(), r.Uint()
+}
+
+// Expire asks to remove what is too old at Time, by the age of the stream or by its own TTL.
+type Expire struct {
+	Time int64
+	// Max bounds how many messages this command removes, so that one command does not hold up
+	// others. Zero is the default of package jetlog.
+	Max uint64
+}
+
+// Kind returns KindExpire.
+func (*Expire) Kind() Kind { return KindExpire }
+
+// At returns the time.
+func (c *Expire) At() int64 { return c.Time }
+
+func (c *Expire) encode(out []byte) []byte {
+	return codec.AppendUint(codec.AppendInt(out, c.Time), c.Max)
+}
+
+func (c *Expire) decode(r *codec.Reader) { c.Time, c.Max = r.Int(), r.Uint() }
+
+// Configure gives the stream another configuration, normalised already.
+type Configure struct {
+	Time   int64
+	Config config.Stream
+}
+
+// Kind returns KindConfigure.
+func (*Configure) Kind() Kind { return KindConfigure }
+
+// At returns the time.
+func (c *Configure) At() int64 { return c.Time }
+
+func (c *Configure) encode(out []byte) []byte {
+	return AppendConfig(codec.AppendInt(out, c.Time), &c.Config)
+}
+
+func (c *Configure) decode(r *codec.Reader) {
+	c.Time = r.Int()
+	ReadConfig(r, &c.Config)
+}
+
+// AppendConfig appends a configuration as JSON with its length in front. Configurations grow by
+// fields that mean nothing when they are absent, which JSON carries without a version.
+func AppendConfig(out []byte, value any) []byte {
+	b, err := json.Marshal(value)
+	if err != nil {
+		// Only a policy that has no name cannot be written. It is written as nothing, which no
+		// reader accepts.
+		b = nil
+	}
+	return codec.AppendBytes(out, b)
+}
+
+// ReadConfig reads what AppendConfig wrote. Members that this program does not know are damage: what
+// they ask for cannot be left out silently.
+func ReadConfig(r *codec.Reader, value any) {
+	b := r.Bytes()
+	if r.Err() == nil && strictDecode(b, value) != nil {
+		r.Fail("a configuration is not readable")
+	}
+}

@@ -1,0 +1,61 @@
+package jetlog
+
+import (
+	"errors"
+
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+)
+
+// configure changes the configuration and removes what the new limits no longer allow.
+func (s *Stream) configure(c *command.Configure, m Messages) (Result, error) {
+	if err := config.CheckUpdate(&s.config, &c.Config); err != nil {
+		var refusal *config.Error
+		if errors.As(err, &refusal) {
+			return refusedWith(refusal.Code, refusal.Detail), nil
+		}
+		return Result{}, err
+	}
+	before := s.config
+	s.config = c.Config
+	if err := s.planFit(&before, m); err != nil {
+		s.config = before
+		return Result{}, err
+	}
+	r := Result{Removed: s.remove(m)}
+	s.aged = 0
+	return r, nil
+}
+
+// planFit plans what has to go for the configuration.
+func (s *Stream) planFit(before *config.Stream, m Messages) error {
+	p := &s.scratch
+	if limit := s.config.MaxPerSubject; limit > 0 && limit != before.MaxPerSubject {
+		var inner error
+		err := m.Subjects(nil, func(subject string, state SubjectState) bool {
+			if state.Count > uint64(limit) {
+				inner = s.planOldest(p.literal(subject), state.First, state.Count-uint64(limit), LimitSubject, m)
+			}
+			return inner == nil
+		})
+		if err = errors.Join(err, inner); err != nil {
+			return err
+		}
+		p.sort()
+	}
+	if s.config.Retention == config.InterestRetention && before.Retention != s.config.Retention && len(s.consumers) > 0 {
+		if err := s.planUnneeded(nil, s.oldest(), nil, m); err != nil {
+			return err
+		}
+		p.sort()
+	}
+	messages, bytes := s.state.Messages, s.state.Bytes
+	for i := range p.removals {
+		messages--
+		bytes -= p.removals[i].Bytes
+	}
+	if err := s.planOver(messages, bytes, nil, m); err != nil {
+		return err
+	}
+	return s.settle(m, nil)
+}

@@ -1,0 +1,206 @@
+package jetlog
+
+import (
+	"slices"
+
+	"runnel/jetlog/config"
+	"runnel/subjects"
+)
+
+// Position is a place in a stream as a consumer sees it: the number of the delivery, and the
+// sequence of the message.
+type Position struct {
+	Consumer, Stream uint64
+}
+
+// interestEntry is a filter of a consumer in the stream's tree.
+type interestEntry = subjects.Entry[*Consumer]
+
+// Consumer is the state of a consumer: part of its stream, and changed by the stream's Apply alone.
+//
+// Invariants, which Check verifies: the ack floor is not above delivered; all deliveries that wait
+// for an answer are above the floor and not above delivered; pending is exactly the number of live
+// messages above delivered that the consumer is to get.
+type Consumer struct {
+	name    string
+	created int64
+	config  config.Consumer
+	filter  Filter
+	entries []*interestEntry
+	// incarnation is changed when the consumer begins again, so that a Deliver that was on its way
+	// can be told from a later one.
+	incarnation uint64
+	// stray is set when the filter has changed while there was something that the former one matched.
+	stray bool
+	round uint64
+
+	delivered, floor         Position
+	lastDelivered, lastAcked int64
+	pending                  uint64
+	acks                     ackPending
+	// timers has the deadlines of the deliveries, and of others that hold no longer.
+	timers deadlines
+	queue  redelivery
+	// exhausted are the sequences, ascending, that were delivered as often as allowed. They are
+	// still live.
+	exhausted []uint64
+	// initial is what a consumer of last messages gets first.
+	initial initial
+
+	pausedUntil int64
+	// pins are the clients that priority groups belong to, by the position of the group in the
+	// configuration; empty for nobody.
+	pins []pin
+}
+
+type pin struct {
+	id    string
+	since int64
+}
+
+// Name returns the name.
+func (c *Consumer) Name() string { return c.name }
+
+// Created returns when the consumer was made, in nanoseconds since 1970.
+func (c *Consumer) Created() int64 { return c.created }
+
+// Config returns the configuration. What its slices and pointers refer to must not be changed.
+func (c *Consumer) Config() *config.Consumer { return &c.config }
+
+// Filter returns what the consumer wants. It must not be changed.
+func (c *Consumer) Filter() Filter { return c.filter }
+
+// Incarnation returns the number that a Deliver has to carry.
+func (c *Consumer) Incarnation() uint64 { return c.incarnation }
+
+// Delivered returns the number of deliveries and the last sequence that was delivered.
+func (c *Consumer) Delivered() Position { return c.delivered }
+
+// AckFloor returns up to where everything is settled.
+func (c *Consumer) AckFloor() Position { return c.floor }
+
+// LastDelivered and LastAcked return when that happened, in nanoseconds since 1970, 0 for never.
+func (c *Consumer) LastDelivered() int64 { return c.lastDelivered }
+
+// LastAcked returns when a message was last settled, in nanoseconds since 1970, 0 for never.
+func (c *Consumer) LastAcked() int64 { return c.lastAcked }
+
+// Pending returns how many messages are still to be delivered for the first time.
+func (c *Consumer) Pending() uint64 { return c.pending }
+
+// AckPending returns how many deliveries wait for an answer.
+func (c *Consumer) AckPending() int { return c.acks.live }
+
+// Redelivered returns how many live messages were delivered more than once and are not settled.
+func (c *Consumer) Redelivered() int {
+	n := len(c.exhausted)
+	for i := range c.acks.list {
+		if c.acks.list[i].count > 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// Deliveries returns how often a message was delivered that waits for an answer, 0 for others.
+func (c *Consumer) Deliveries(seq uint64) uint64 {
+	if d := c.acks.find(seq); d != nil {
+		return d.count
+	}
+	return 0
+}
+
+// PausedUntil returns until when nothing is delivered, 0 when the consumer is not paused.
+func (c *Consumer) PausedUntil() int64 { return c.pausedUntil }
+
+// Pinned returns the client that a priority group belongs to and since when, empty for nobody.
+func (c *Consumer) Pinned(group string) (id string, since int64) {
+	i := slices.Index(c.config.PriorityGroups, group)
+	if i < 0 || i >= len(c.pins) {
+		return "", 0
+	}
+	return c.pins[i].id, c.pins[i].since
+}
+
+// Redelivery calls yield for the sequences that are to be delivered again, in their order, until it
+// returns false.
+func (c *Consumer) Redelivery(yield func(seq, deliveries uint64) bool) {
+	for _, t := range c.queue.tickets {
+		if d := c.acks.find(t.seq); d != nil && d.ticket == t.number && !yield(t.seq, d.count) {
+			return
+		}
+	}
+}
+
+// NextDeadline returns when the first answer is due, 0 when none is awaited.
+func (c *Consumer) NextDeadline() int64 {
+	c.dropTimers()
+	if len(c.timers) == 0 {
+		return 0
+	}
+	return c.timers[0].at
+}
+
+// Next returns the first message above a sequence that the consumer has not had, 0 for none.
+func (c *Consumer) Next(above uint64, m Messages) (uint64, error) {
+	above = max(above, c.delivered.Stream)
+	if c.pending == 0 {
+		return 0, nil
+	}
+	if seq := c.initial.next(above); seq != 0 {
+		return seq, nil
+	}
+	return m.NextOf(c.filter, max(above, c.initial.resume)+1)
+}
+
+// wants reports whether a message above delivered, which the filter matches, is to be delivered.
+func (c *Consumer) wants(seq uint64) bool {
+	if seq <= c.initial.resume {
+		return c.initial.has(seq)
+	}
+	return true
+}
+
+// needs reports whether the consumer has not settled a message yet.
+func (c *Consumer) needs(seq uint64, subject string) bool {
+	if seq > c.delivered.Stream {
+		return c.filter.Matches(subject) && c.wants(seq)
+	}
+	if c.acks.find(seq) != nil {
+		return true
+	}
+	_, found := slices.BinarySearch(c.exhausted, seq)
+	return found
+}
+
+// settleFloor moves the ack floor to where everything is settled.
+func (c *Consumer) settleFloor() {
+	c.floor = c.delivered
+	if len(c.acks.list) > 0 {
+		first := &c.acks.list[0]
+		c.floor = Position{Consumer: first.consumer - 1, Stream: first.seq - 1}
+	}
+}
+
+// Consumer returns the consumer of this name, nil if there is none.
+func (s *Stream) Consumer(name string) *Consumer {
+	if i, found := s.find(name); found {
+		return s.consumers[i]
+	}
+	return nil
+}
+
+// Consumers returns all consumers in the order of their names. The slice must not be changed.
+func (s *Stream) Consumers() []*Consumer { return s.consumers }
+
+func (s *Stream) find(name string) (int, bool) {
+	return slices.BinarySearchFunc(s.consumers, name, func(c *Consumer, name string) int {
+		switch {
+		case c.name < name:
+			return -1
+		case c.name > name:
+			return 1
+		}
+		return 0
+	})
+}

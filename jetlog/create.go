@@ -1,0 +1,275 @@
+package jetlog
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+	"runnel/subjects"
+)
+
+// createConsumer makes a consumer, or changes the one that has the name.
+func (s *Stream) createConsumer(c *command.ConsumerCreate, m Messages) (Result, error) {
+	if existing := s.Consumer(c.Config.Name); existing != nil {
+		return s.updateConsumer(existing, c, m)
+	}
+	if c.Action == command.UpdateOnly {
+		return refused(config.ConsumerMissing), nil
+	}
+	if code := s.admits(c); code != 0 {
+		return refused(code), nil
+	}
+	consumer := &Consumer{
+		name: c.Config.Name, created: s.clock, config: c.Config,
+		filter: c.Config.Filters(), pins: make([]pin, len(c.Config.PriorityGroups)),
+	}
+	if until := c.Config.PauseUntil; until != nil && until.UnixNano() > s.clock {
+		consumer.pausedUntil = until.UnixNano()
+	}
+	start, err := s.start(consumer, m)
+	if err != nil {
+		return Result{}, err
+	}
+	consumer.delivered.Stream, consumer.floor.Stream = start-1, start-1
+	if consumer.pending, err = consumer.count(start-1, m); err != nil {
+		return Result{}, err
+	}
+	s.incarnations++
+	consumer.incarnation = s.incarnations
+	i, _ := s.find(consumer.name)
+	s.consumers = slices.Insert(s.consumers, i, consumer)
+	s.enter(consumer)
+	return Result{Created: true}, nil
+}
+
+// admits returns why another consumer cannot be, by the number of consumers and by what a work queue
+// asks of them.
+func (s *Stream) admits(c *command.ConsumerCreate) config.Code {
+	limit := uint64(s.config.MaxConsumers)
+	if s.config.MaxConsumers <= 0 {
+		limit = c.Max
+	}
+	if hidden := c.Config.Direct || c.Config.Sourcing; limit > 0 && !hidden && s.visible() >= limit {
+		return config.MaximumConsumers
+	}
+	return s.unique(c.Config.Name, c.Config.Filters())
+}
+
+// visible returns how many consumers are not those of mirrors and sources.
+func (s *Stream) visible() uint64 {
+	n := uint64(0)
+	for _, c := range s.consumers {
+		if !c.config.Direct && !c.config.Sourcing {
+			n++
+		}
+	}
+	return n
+}
+
+// unique returns why a consumer of a work queue may not have these filters: no message may have two
+// to go to.
+func (s *Stream) unique(name string, filters []string) config.Code {
+	if s.config.Retention != config.WorkQueueRetention {
+		return 0
+	}
+	for _, other := range s.consumers {
+		switch {
+		case other.name == name:
+		case len(filters) == 0:
+			return config.WorkQueueUnfiltered
+		case overlap(filters, other.filter):
+			return config.WorkQueueNotUnique
+		}
+	}
+	return 0
+}
+
+// overlap reports whether a message can match one of a and one of b, which is empty for all.
+func overlap(a, b []string) bool {
+	if len(b) == 0 {
+		return true
+	}
+	for _, x := range a {
+		if slices.ContainsFunc(b, func(y string) bool { return subjects.Overlap(x, y) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// start returns the first sequence that a new consumer may get.
+func (s *Stream) start(c *Consumer, m Messages) (uint64, error) {
+	end := s.state.Last + 1
+	var seq uint64
+	var err error
+	switch c.config.Deliver {
+	case config.DeliverAll:
+		seq = s.state.First
+	case config.DeliverByStartSequence:
+		return max(c.config.StartSequence, s.state.First), nil
+	case config.DeliverLast:
+		seq, err = m.LastOf(c.filter, s.state.Last)
+	case config.DeliverByStartTime:
+		seq, err = m.FirstAfter(c.config.StartTime.UnixNano())
+	case config.DeliverLastPerSubject:
+		seq, err = s.startOfLasts(c, m)
+	case config.DeliverNew:
+	}
+	if seq == 0 {
+		seq = end
+	}
+	return seq, err
+}
+
+// startOfLasts lists the last message of each subject and returns the first of them, 0 for none.
+func (s *Stream) startOfLasts(c *Consumer, m Messages) (uint64, error) {
+	var list []uint64
+	err := m.Subjects(c.filter, func(_ string, state SubjectState) bool {
+		list = append(list, state.Last<<1)
+		return true
+	})
+	if err != nil || len(list) == 0 {
+		return 0, err
+	}
+	slices.Sort(list)
+	c.initial = initial{resume: s.state.Last, list: list}
+	return list[0] >> 1, nil
+}
+
+// updateConsumer changes an existing consumer, if the configuration is another one.
+func (s *Stream) updateConsumer(c *Consumer, u *command.ConsumerCreate, m Messages) (Result, error) {
+	next := u.Config
+	next.PauseUntil = c.config.PauseUntil
+	if same(&c.config, &next) {
+		return Result{}, nil
+	}
+	if u.Action == command.CreateOnly {
+		return refused(config.ConsumerExists), nil
+	}
+	if err := config.CheckConsumerUpdate(&c.config, &next); err != nil {
+		var refusal *config.Error
+		if errors.As(err, &refusal) {
+			return refusedWith(refusal.Code, refusal.Detail), nil
+		}
+		return Result{}, err
+	}
+	if code := s.unique(c.name, next.Filters()); code != 0 {
+		return refused(code), nil
+	}
+	if !slices.Equal(c.filter, next.Filters()) {
+		return s.refilter(c, &next, m)
+	}
+	s.reconfigure(c, &next)
+	return Result{}, nil
+}
+
+// same reports whether two configurations ask for the same.
+func same(a, b *config.Consumer) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && string(x) == string(y)
+}
+
+// reconfigure commits a configuration with the same filter.
+func (s *Stream) reconfigure(c *Consumer, next *config.Consumer) {
+	pins := make([]pin, len(next.PriorityGroups))
+	for i, group := range next.PriorityGroups {
+		pins[i].id, pins[i].since = c.Pinned(group)
+	}
+	c.config, c.pins = *next, pins
+}
+
+// refilter gives a consumer another filter for what it has not had yet.
+func (s *Stream) refilter(c *Consumer, next *config.Consumer, m Messages) (Result, error) {
+	changed := *c
+	changed.filter = next.Filters()
+	changed.initial.list, changed.initial.gone = nil, 0
+	for _, seq := range c.initial.live() {
+		meta, err := m.Meta(seq)
+		if err != nil {
+			return Result{}, err
+		}
+		if changed.filter.Matches(meta.Subject) {
+			changed.initial.list = append(changed.initial.list, seq<<1)
+		}
+	}
+	pending, err := changed.count(c.delivered.Stream, m)
+	if err != nil {
+		return Result{}, err
+	}
+	if s.config.Retention == config.InterestRetention {
+		if err := s.planLost(c, &changed, m); err != nil {
+			return Result{}, err
+		}
+	}
+	if err := s.settle(m, nil); err != nil {
+		return Result{}, err
+	}
+	s.leave(c)
+	c.filter, c.initial, c.pending = changed.filter, changed.initial, pending
+	s.reconfigure(c, next)
+	if !c.stray && (c.acks.live > 0 || len(c.exhausted) > 0) {
+		c.stray = true
+		s.strays++
+	}
+	s.enter(c)
+	return Result{Removed: s.remove(m)}, nil
+}
+
+// planLost plans that messages go that only the former filter of a consumer wanted.
+func (s *Stream) planLost(c, changed *Consumer, m Messages) error {
+	seq, err := m.NextOf(c.filter, c.delivered.Stream+1)
+	for ; err == nil && seq != 0; seq, err = m.NextOf(c.filter, seq+1) {
+		meta, err := m.Meta(seq)
+		if err != nil {
+			return err
+		}
+		if !changed.needs(seq, meta.Subject) && !s.neededByOthers(seq, meta.Subject, c) {
+			s.scratch.plan(meta, Acked)
+		}
+	}
+	return err
+}
+
+// deleteConsumer removes a consumer, and from a stream that keeps what is wanted the messages that
+// only it wanted.
+func (s *Stream) deleteConsumer(d *command.ConsumerDelete, m Messages) (Result, error) {
+	i, found := s.find(d.Consumer)
+	if !found {
+		return refused(config.ConsumerNotFound), nil
+	}
+	c := s.consumers[i]
+	if s.config.Retention == config.InterestRetention {
+		for _, seq := range c.unsettled() {
+			if err := s.planIfUnneeded(seq, c, m); err != nil {
+				return Result{}, err
+			}
+		}
+		if err := s.planUnneeded(c.filter, c.delivered.Stream+1, c, m); err != nil {
+			return Result{}, err
+		}
+	}
+	if err := s.settle(m, nil); err != nil {
+		return Result{}, err
+	}
+	s.leave(c)
+	s.consumers = slices.Delete(s.consumers, i, i+1)
+	if c.stray {
+		s.strays--
+	}
+	return Result{Removed: s.remove(m)}, nil
+}
+
+// unsettled returns what was delivered and not settled, exhausted messages included.
+func (c *Consumer) unsettled() []uint64 {
+	out := slices.Clone(c.exhausted)
+	for i := range c.acks.list {
+		if d := &c.acks.list[i]; d.count > 0 {
+			out = append(out, d.seq)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,87 @@
+package jetlog
+
+import (
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+)
+
+// deliver notes what the leader sent. A message that has gone meanwhile still takes a consumer
+// sequence, since whoever got it knows it by that number.
+func (s *Stream) deliver(d *command.Deliver, m Messages) (Result, error) {
+	c := s.Consumer(d.Consumer)
+	if c == nil {
+		return refused(config.ConsumerNotFound), nil
+	}
+	if d.Incarnation != c.incarnation || d.From != c.delivered.Consumer+1 {
+		return refusedWith(config.BadRequest, "the consumer has begun again since"), nil
+	}
+	if ok, err := s.planDeliver(c, d, m); err != nil || !ok {
+		return refusedWith(config.BadRequest, "messages are not in order"), err
+	}
+	if err := s.settle(m, nil); err != nil {
+		return Result{}, err
+	}
+	for i, message := range d.Messages {
+		c.delivered.Consumer++
+		if message.Again {
+			c.redeliver(message.Sequence, s.clock)
+		} else {
+			c.deliver(message.Sequence, s.clock, s.scratch.counts[i] > 0)
+		}
+	}
+	c.lastDelivered = s.clock
+	if c.acks.live == 0 {
+		c.settleFloor()
+	}
+	return Result{Removed: s.remove(m)}, nil
+}
+
+// planDeliver finds out which messages are still there, and plans what a consumer without
+// acknowledgements has settled by getting it.
+func (s *Stream) planDeliver(c *Consumer, d *command.Deliver, m Messages) (bool, error) {
+	last := c.delivered.Stream
+	for _, message := range d.Messages {
+		live := uint64(0)
+		if !message.Again {
+			if message.Sequence <= last || message.Sequence > s.state.Last {
+				return false, nil
+			}
+			last = message.Sequence
+			next, err := m.Next(last)
+			if err != nil {
+				return false, err
+			}
+			if next == last {
+				live = 1
+			}
+			if live == 1 && c.config.Ack == config.AckNone && s.config.Retention == config.InterestRetention {
+				if err := s.planIfUnneeded(last, c, m); err != nil {
+					return false, err
+				}
+			}
+		}
+		s.scratch.counts = append(s.scratch.counts, live)
+	}
+	return true, nil
+}
+
+// deliver notes the first delivery of a message.
+func (c *Consumer) deliver(seq uint64, now int64, live bool) {
+	if live && c.wants(seq) {
+		c.pending--
+		if c.config.Ack != config.AckNone {
+			c.acks.add(delivery{seq: seq, consumer: c.delivered.Consumer, count: 1})
+			c.expect(c.acks.find(seq), now, c.wait(1))
+		}
+	}
+	c.delivered.Stream = seq
+	c.initial.pass(seq)
+}
+
+// redeliver notes a further delivery of a message, unless it was settled meanwhile.
+func (c *Consumer) redeliver(seq uint64, now int64) {
+	if d := c.acks.find(seq); d != nil {
+		d.count++
+		c.expect(d, now, c.wait(d.count))
+	}
+}

@@ -1,0 +1,134 @@
+package jetlog
+
+import (
+	"runnel/headers"
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+)
+
+// expireMax is how many messages one Expire removes unless it says otherwise.
+const expireMax = 8192
+
+// Headers of a marker, which stands for a subject whose last message has expired.
+const (
+	markerHeader  = "Nats-Marker-Reason"
+	markerMaxAge  = "MaxAge"
+	ttlHeader     = "Nats-TTL"
+	rollupHeader  = "Nats-Rollup"
+	rollupSubject = "sub"
+)
+
+// expire removes what is too old: first by the messages' own TTL, then by the age of the stream.
+func (s *Stream) expire(c *command.Expire, m Messages) (Result, error) {
+	limit := expireMax
+	if c.Max > 0 && c.Max < expireMax {
+		limit = int(c.Max)
+	}
+	if s.config.Sealed {
+		return Result{}, nil
+	}
+	aged, err := s.planExpired(limit, m)
+	if err != nil {
+		return Result{}, err
+	}
+	more := len(s.scratch.removals) >= limit
+	marked, err := s.planMarkers(m)
+	if err != nil {
+		return Result{}, err
+	}
+	var first *Meta
+	if len(marked) > 0 {
+		first = &Meta{Sequence: s.state.Last + 1, Time: s.clock}
+	}
+	if err := s.settle(m, first); err != nil {
+		return Result{}, err
+	}
+	r := Result{Removed: s.remove(m), More: more}
+	s.aged = aged
+	for _, subject := range marked {
+		a := s.marker(subject)
+		s.append(a, s.metaOf(a), m)
+	}
+	return r, nil
+}
+
+// planExpired plans at most limit removals and returns what aged becomes.
+func (s *Stream) planExpired(limit int, m Messages) (uint64, error) {
+	p := &s.scratch
+	p.due = s.ttl.due(s.clock, limit, p.due[:0])
+	for _, d := range p.due {
+		meta, err := m.Meta(d.seq)
+		if err != nil {
+			return 0, err
+		}
+		p.plan(meta, TTL)
+	}
+	p.sort()
+	aged := s.aged
+	if s.config.MaxAge <= 0 {
+		return aged, nil
+	}
+	earlier := scratch{removals: p.removals[:len(p.removals):len(p.removals)]}
+	seq, err := m.Next(max(s.state.First, aged))
+	for ; err == nil && seq != 0 && len(p.removals) < limit; seq, err = m.Next(seq + 1) {
+		meta, err := m.Meta(seq)
+		if err != nil {
+			return 0, err
+		}
+		if meta.Time > s.clock-int64(s.config.MaxAge) {
+			break
+		}
+		if meta.Expires != Never && !earlier.planned(seq) {
+			p.plan(meta, LimitAge)
+		}
+		aged = seq + 1
+	}
+	return aged, err
+}
+
+// planMarkers returns the subjects, in the order of their last messages, that need a marker for what
+// the plan removes. What is older on such a subject goes with it, since a marker replaces the subject.
+func (s *Stream) planMarkers(m Messages) ([]string, error) {
+	if s.config.MarkerTTL <= 0 {
+		return nil, nil
+	}
+	p := &s.scratch
+	p.sort()
+	planned := len(p.removals)
+	var marked []string
+	for i := range planned {
+		r := p.removals[i].Meta
+		state, err := m.Subject(r.Subject)
+		if err != nil {
+			return nil, err
+		}
+		if state.Last != r.Sequence || s.config.Retention == config.InterestRetention && !s.wanted(r.Subject) {
+			continue
+		}
+		message, err := m.Load(r.Sequence)
+		if err != nil {
+			return nil, err
+		}
+		if _, marker := headers.Get(message.Header, markerHeader); marker {
+			continue
+		}
+		marked = append(marked, r.Subject)
+		// Those that are planned already come first among equals, so their reason stays.
+		if err := s.planOldest(p.literal(r.Subject), state.First, state.Count, Rollup, m); err != nil {
+			return nil, err
+		}
+	}
+	return marked, nil
+}
+
+// marker returns the message that stands for a subject whose last message has expired.
+func (s *Stream) marker(subject string) *arrival {
+	ttl := s.config.MarkerTTL
+	block := headers.Build(
+		headers.Field{Name: markerHeader, Value: markerMaxAge},
+		headers.Field{Name: ttlHeader, Value: ttl.String()},
+		headers.Field{Name: rollupHeader, Value: rollupSubject},
+	)
+	c := &command.Publish{Time: s.clock, Subject: subject, Header: block, Internal: true}
+	return &arrival{command: c, terms: &terms{}, header: block, ttl: int64(ttl)}
+}

@@ -1,0 +1,77 @@
+package jetlog
+
+import (
+	"cmp"
+	"slices"
+)
+
+// initial is what a consumer of the last message of each subject gets before it goes on like any
+// other: those messages that were the last when it was made, and are still there. It does not get
+// the others up to resume.
+//
+// Invariant: sequences ascend, none is above resume; gone counts the entries that are marked so.
+type initial struct {
+	resume uint64
+	// list has each sequence twice its value, plus 1 when the message is gone.
+	list []uint64
+	gone int
+}
+
+func (n *initial) find(seq uint64) (int, bool) {
+	return slices.BinarySearchFunc(n.list, seq, func(e, seq uint64) int { return cmp.Compare(e>>1, seq) })
+}
+
+func (n *initial) has(seq uint64) bool {
+	i, found := n.find(seq)
+	return found && n.list[i]&1 == 0
+}
+
+// next returns the first sequence above a given one that is still there, 0 for none.
+func (n *initial) next(above uint64) uint64 {
+	i, _ := n.find(above + 1)
+	for ; i < len(n.list); i++ {
+		if n.list[i]&1 == 0 {
+			return n.list[i] >> 1
+		}
+	}
+	return 0
+}
+
+// left returns how many are still to come.
+func (n *initial) left() uint64 { return uint64(len(n.list) - n.gone) }
+
+// remove marks a sequence as gone.
+func (n *initial) remove(seq uint64) {
+	i, found := n.find(seq)
+	if !found || n.list[i]&1 == 1 {
+		return
+	}
+	n.list[i] |= 1
+	n.gone++
+	if n.gone > 16+len(n.list)/2 {
+		n.list = slices.DeleteFunc(n.list, func(e uint64) bool { return e&1 == 1 })
+		n.gone = 0
+	}
+}
+
+// pass drops all up to a sequence.
+func (n *initial) pass(seq uint64) {
+	for len(n.list) > 0 && n.list[0]>>1 <= seq {
+		n.gone -= int(n.list[0] & 1)
+		n.list = n.list[1:]
+	}
+	if len(n.list) == 0 {
+		n.list = nil
+	}
+}
+
+// live returns the sequences that are still there.
+func (n *initial) live() []uint64 {
+	var out []uint64
+	for _, e := range n.list {
+		if e&1 == 0 {
+			out = append(out, e>>1)
+		}
+	}
+	return out
+}

@@ -1,0 +1,198 @@
+package jetlog
+
+import "slices"
+
+// enter puts the filters of a consumer into the tree.
+func (s *Stream) enter(c *Consumer) {
+	patterns := c.filter
+	if len(patterns) == 0 {
+		patterns = Filter{">"}
+	}
+	for _, pattern := range patterns {
+		e := &interestEntry{Subject: pattern, Value: c}
+		c.entries = append(c.entries, e)
+		s.interest.Insert(e)
+	}
+}
+
+// leave takes the filters of a consumer out of the tree.
+func (s *Stream) leave(c *Consumer) {
+	for _, e := range c.entries {
+		s.interest.Remove(e)
+	}
+	c.entries = nil
+}
+
+// matching calls do for every consumer whose filter matches the subject, once each. What is done
+// must not depend on the order.
+func (s *Stream) matching(subject string, do func(*Consumer) bool) {
+	p := &s.scratch
+	if s.interest.Len() == 0 {
+		return
+	}
+	p.subject = append(p.subject[:0], subject...)
+	p.matched = s.interest.Match(p.subject, p.matched[:0])
+	p.round++
+	for _, e := range p.matched {
+		if c := e.Value; c.round != p.round {
+			c.round = p.round
+			if !do(c) {
+				return
+			}
+		}
+	}
+}
+
+// wanted reports whether some consumer is to get the next message on the subject.
+func (s *Stream) wanted(subject string) bool {
+	found := false
+	s.matching(subject, func(c *Consumer) bool {
+		found = c.delivered.Stream <= s.state.Last
+		return !found
+	})
+	return found
+}
+
+// Matching appends to out the consumers whose filter matches the subject, in the order of their
+// creation: those that may have something to do after a publish.
+func (s *Stream) Matching(subject string, out []*Consumer) []*Consumer {
+	start := len(out)
+	s.matching(subject, func(c *Consumer) bool {
+		out = append(out, c)
+		return true
+	})
+	slices.SortFunc(out[start:], func(a, b *Consumer) int { return int(a.incarnation) - int(b.incarnation) })
+	return out
+}
+
+// arrived tells consumers of a message that was stored.
+func (s *Stream) arrived(seq uint64, subject string) {
+	s.matching(subject, func(c *Consumer) bool {
+		if seq > c.delivered.Stream {
+			c.pending++
+		}
+		return true
+	})
+}
+
+// withdraw tells consumers that a message has gone.
+func (s *Stream) withdraw(seq uint64, subject string) {
+	s.matching(subject, func(c *Consumer) bool {
+		c.withdraw(seq)
+		return true
+	})
+	for i := 0; s.strays > 0 && i < len(s.consumers); i++ {
+		if c := s.consumers[i]; c.stray {
+			c.withdrawDelivered(seq)
+			s.unstray(c)
+		}
+	}
+}
+
+// unstray ends the time as a stray of a consumer that has nothing left of its former filter.
+func (s *Stream) unstray(c *Consumer) {
+	if c.stray && c.acks.live == 0 && len(c.exhausted) == 0 {
+		c.stray = false
+		s.strays--
+	}
+}
+
+// withdraw forgets a message that the filter matches.
+func (c *Consumer) withdraw(seq uint64) {
+	if seq <= c.delivered.Stream {
+		c.withdrawDelivered(seq)
+		return
+	}
+	if c.wants(seq) {
+		c.pending--
+		c.initial.remove(seq)
+	}
+}
+
+func (c *Consumer) withdrawDelivered(seq uint64) {
+	if c.acks.settle(seq) {
+		c.settleFloor()
+	}
+	if i, found := slices.BinarySearch(c.exhausted, seq); found {
+		c.exhausted = slices.Delete(c.exhausted, i, i+1)
+	}
+}
+
+// planCounts finds out what every consumer will have pending when all up to a sequence has gone.
+func (s *Stream) planCounts(upTo uint64, m Messages) error {
+	for _, c := range s.consumers {
+		n, err := c.count(max(upTo, c.delivered.Stream), m)
+		if err != nil {
+			return err
+		}
+		s.scratch.counts = append(s.scratch.counts, n)
+	}
+	return nil
+}
+
+// count returns how many messages above a sequence are to be delivered.
+func (c *Consumer) count(above uint64, m Messages) (uint64, error) {
+	n, err := m.Count(c.filter, max(above, c.initial.resume)+1)
+	for _, seq := range c.initial.live() {
+		if seq > above {
+			n++
+		}
+	}
+	return n, err
+}
+
+// withdrawBelow tells consumers that all up to a sequence has gone, by the counts of planCounts.
+func (s *Stream) withdrawBelow(upTo uint64) {
+	for i, c := range s.consumers {
+		c.pending = s.scratch.counts[i]
+		c.delivered.Stream = max(c.delivered.Stream, upTo)
+		c.initial.pass(upTo)
+		for len(c.acks.list) > 0 && c.acks.list[0].seq <= upTo {
+			c.acks.settle(c.acks.list[0].seq)
+		}
+		for len(c.exhausted) > 0 && c.exhausted[0] <= upTo {
+			c.exhausted = c.exhausted[1:]
+		}
+		c.settleFloor()
+		s.unstray(c)
+	}
+}
+
+// neededByOthers reports whether a consumer other than the given one has not settled a message.
+func (s *Stream) neededByOthers(seq uint64, subject string, but *Consumer) bool {
+	needed := false
+	s.matching(subject, func(c *Consumer) bool {
+		needed = c != but && c.needs(seq, subject)
+		return !needed
+	})
+	if needed || s.strays == 0 {
+		return needed
+	}
+	return slices.ContainsFunc(s.consumers, func(c *Consumer) bool {
+		return c != but && c.stray && c.needs(seq, subject)
+	})
+}
+
+// planUnneeded plans that the messages from a sequence on that the filter matches, and no consumer
+// but the given one needs, go.
+func (s *Stream) planUnneeded(filter Filter, from uint64, but *Consumer, m Messages) error {
+	seq, err := m.NextOf(filter, from)
+	for ; err == nil && seq != 0; seq, err = m.NextOf(filter, seq+1) {
+		if err := s.planIfUnneeded(seq, but, m); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// planIfUnneeded plans that a message goes unless a consumer but the given one needs it.
+func (s *Stream) planIfUnneeded(seq uint64, but *Consumer, m Messages) error {
+	meta, err := m.Meta(seq)
+	if err != nil || meta.Sequence == 0 {
+		return err
+	}
+	if !s.neededByOthers(seq, meta.Subject, but) {
+		s.scratch.plan(meta, Acked)
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package jetlog
+
+import "runnel/jetlog/config"
+
+// planStore plans what goes so that a new message has room: by its own rollup, by the limit of its
+// subject, then by those of the stream. It returns why there is no room, empty if there is.
+func (s *Stream) planStore(a *arrival, meta *Meta, before SubjectState, m Messages) (string, error) {
+	if err := s.planRollup(a, m); err != nil {
+		return "", err
+	}
+	cfg := &s.config
+	if limit := uint64(cfg.MaxPerSubject); cfg.MaxPerSubject > 0 && !a.rollSubject && !a.rollAll && before.Count >= limit {
+		if cfg.DiscardNewPerSubject {
+			return "maximum messages per subject exceeded", nil
+		}
+		if err := s.planOldest(s.scratch.literal(meta.Subject), before.First, before.Count-limit+1, LimitSubject, m); err != nil {
+			return "", err
+		}
+	}
+	messages, bytes := s.state.Messages+1, s.state.Bytes+meta.Bytes
+	for i := range s.scratch.removals {
+		messages--
+		bytes -= s.scratch.removals[i].Bytes
+	}
+	if cfg.Discard == config.DiscardNew {
+		return overLimit(cfg, messages, bytes), nil
+	}
+	return "", s.planOver(messages, bytes, meta, m)
+}
+
+// overLimit returns which limit is exceeded, empty for none.
+func overLimit(cfg *config.Stream, messages, bytes uint64) string {
+	switch {
+	case cfg.MaxMessages > 0 && messages > uint64(cfg.MaxMessages):
+		return "maximum messages exceeded"
+	case cfg.MaxBytes > 0 && bytes > uint64(cfg.MaxBytes):
+		return "maximum bytes exceeded"
+	}
+	return ""
+}
+
+// planOldest plans that n messages go, beginning with first, which the filter matches.
+func (s *Stream) planOldest(filter Filter, first, n uint64, reason Reason, m Messages) error {
+	for seq := first; n > 0 && seq != 0; n-- {
+		meta, err := m.Meta(seq)
+		if err != nil {
+			return err
+		}
+		s.scratch.plan(meta, reason)
+		if n > 1 {
+			if seq, err = m.NextOf(filter, seq+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// planOver plans that the oldest messages go until neither limit of the stream is exceeded. Appended
+// is a message that is about to be stored, nil for none; it goes too when nothing else is left.
+func (s *Stream) planOver(messages, bytes uint64, appended *Meta, m Messages) error {
+	cfg := &s.config
+	p := &s.scratch
+	before := len(p.removals) // these are in order, what is planned here comes behind them
+	earlier := scratch{removals: p.removals[:before:before]}
+	seq := s.state.First
+	if s.state.Messages == 0 {
+		seq = 0
+	}
+	for overLimit(cfg, messages, bytes) != "" {
+		reason := LimitBytes
+		if cfg.MaxMessages > 0 && messages > uint64(cfg.MaxMessages) {
+			reason = LimitMessages
+		}
+		if seq == 0 {
+			if appended != nil {
+				p.plan(*appended, reason)
+			}
+			return nil
+		}
+		if !earlier.planned(seq) {
+			meta, err := m.Meta(seq)
+			if err != nil {
+				return err
+			}
+			p.plan(meta, reason)
+			messages--
+			bytes -= meta.Bytes
+		}
+		var err error
+		if seq, err = m.Next(seq + 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// planRollup plans what a message with a rollup replaces.
+func (s *Stream) planRollup(a *arrival, m Messages) error {
+	switch {
+	case a.rollAll:
+		return s.planOldest(nil, s.oldest(), s.state.Messages, Rollup, m)
+	case a.rollSubject:
+		state, err := m.Subject(a.command.Subject)
+		if err != nil {
+			return err
+		}
+		return s.planOldest(s.scratch.literal(a.command.Subject), state.First, state.Count, Rollup, m)
+	}
+	return nil
+}
+
+// oldest returns the first live sequence, 0 for none.
+func (s *Stream) oldest() uint64 {
+	if s.state.Messages == 0 {
+		return 0
+	}
+	return s.state.First
+}

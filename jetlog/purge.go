@@ -1,0 +1,136 @@
+package jetlog
+
+import (
+	"strconv"
+
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+)
+
+// deleteMessage removes one message.
+func (s *Stream) deleteMessage(c *command.Delete, m Messages) (Result, error) {
+	switch {
+	case s.config.Sealed:
+		return refused(config.Sealed), nil
+	case s.config.DenyDelete:
+		return refusedWith(config.MessageDeleteRefused, "message delete not permitted"), nil
+	}
+	meta, err := m.Meta(c.Sequence)
+	if err != nil {
+		return Result{}, err
+	}
+	if meta.Sequence == 0 {
+		return refusedWith(config.SequenceNotFound, strconv.FormatUint(c.Sequence, 10)), nil
+	}
+	s.scratch.plan(meta, Deleted)
+	if err := s.settle(m, nil); err != nil {
+		return Result{}, err
+	}
+	return Result{Sequence: c.Sequence, Removed: s.remove(m)}, nil
+}
+
+// purge removes the messages that a filter matches, all but the newest, or all below a sequence.
+func (s *Stream) purge(c *command.Purge, m Messages) (Result, error) {
+	switch {
+	case s.config.Sealed:
+		return refused(config.Sealed), nil
+	case s.config.DenyPurge:
+		return refusedWith(config.PurgeRefused, "stream purge not permitted"), nil
+	case c.Sequence > 0 && c.Keep > 0:
+		return refused(config.BadRequest), nil
+	}
+	filter := Filter{c.Filter}
+	if c.Filter != "" && !filter.All() {
+		return s.purgeMatching(filter, c, m)
+	}
+	upTo := s.state.Last
+	switch {
+	case c.Sequence > 0:
+		upTo = min(c.Sequence-1, s.state.Last)
+	case c.Keep > 0:
+		if c.Keep >= s.state.Messages {
+			return Result{}, nil
+		}
+		last, err := s.lastToGo(s.state.Messages-c.Keep, m)
+		if err != nil {
+			return Result{}, err
+		}
+		upTo = last
+	}
+	return s.purgeBelow(upTo, m)
+}
+
+// lastToGo returns the n-th oldest sequence.
+func (s *Stream) lastToGo(n uint64, m Messages) (uint64, error) {
+	seq := s.state.First
+	for ; n > 1; n-- {
+		var err error
+		if seq, err = m.Next(seq + 1); err != nil {
+			return 0, err
+		}
+	}
+	return seq, nil
+}
+
+// purgeMatching removes messages one by one.
+func (s *Stream) purgeMatching(filter Filter, c *command.Purge, m Messages) (Result, error) {
+	n, err := m.Count(filter, 0)
+	if err != nil {
+		return Result{}, err
+	}
+	n -= min(n, c.Keep)
+	first, err := m.NextOf(filter, 0)
+	if err != nil {
+		return Result{}, err
+	}
+	if c.Sequence > 0 {
+		kept, err := m.Count(filter, c.Sequence)
+		if err != nil {
+			return Result{}, err
+		}
+		n -= min(n, kept)
+	}
+	if err := s.planOldest(filter, first, n, Purged, m); err != nil {
+		return Result{}, err
+	}
+	if err := s.settle(m, nil); err != nil {
+		return Result{}, err
+	}
+	return Result{Removed: s.remove(m)}, nil
+}
+
+// purgeBelow removes all messages up to a sequence at once. Consumers are moved behind it, so that
+// what they have still to come is counted afresh.
+func (s *Stream) purgeBelow(upTo uint64, m Messages) (Result, error) {
+	if s.oldest() == 0 || upTo < s.state.First {
+		upTo = min(upTo, s.state.Last)
+	}
+	messages, bytes, err := m.Size(0, upTo)
+	if err != nil {
+		return Result{}, err
+	}
+	next, err := m.Next(upTo + 1)
+	if err != nil {
+		return Result{}, err
+	}
+	var meta Meta
+	if next > 0 {
+		if meta, err = m.Meta(next); err != nil {
+			return Result{}, err
+		}
+	}
+	if err := s.planCounts(upTo, m); err != nil {
+		return Result{}, err
+	}
+	m.RemoveRange(0, upTo, Purged)
+	s.ttl.drop(0, upTo)
+	s.state.Messages -= messages
+	s.state.Bytes -= bytes
+	s.removed[Purged] += messages
+	s.state.First, s.state.FirstTime = s.state.Last+1, 0
+	if next > 0 {
+		s.state.First, s.state.FirstTime = next, meta.Time
+	}
+	s.withdrawBelow(upTo)
+	return Result{Removed: messages}, nil
+}

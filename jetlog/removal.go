@@ -1,0 +1,121 @@
+package jetlog
+
+import (
+	"cmp"
+	"slices"
+)
+
+// removal is a message that a plan removes.
+type removal struct {
+	Meta
+	reason Reason
+}
+
+// scratch is what a plan is made in. It is reused, so that planning costs no memory.
+type scratch struct {
+	removals []removal
+	message  Message
+	meta     Meta
+	one      [1]string
+	subject  []byte
+	due      []deadline
+	matched  []*interestEntry
+	round    uint64
+	// first and firstTime are the oldest message after the plan, if moved is set.
+	first     uint64
+	firstTime int64
+	moved     bool
+	counts    []uint64
+}
+
+func (p *scratch) reset() {
+	clear(p.removals) // what it refers to may go
+	p.removals = p.removals[:0]
+	p.moved = false
+	p.due = p.due[:0]
+	p.counts = p.counts[:0]
+}
+
+// plan notes that a message goes.
+func (p *scratch) plan(meta Meta, reason Reason) {
+	p.removals = append(p.removals, removal{meta, reason})
+}
+
+// literal returns the filter for exactly one subject, valid until the next call.
+func (p *scratch) literal(subject string) Filter {
+	p.one[0] = subject
+	return p.one[:]
+}
+
+// planned reports whether the sequence is among the removals, which must be sorted.
+func (p *scratch) planned(seq uint64) bool {
+	_, found := slices.BinarySearchFunc(p.removals, seq, func(r removal, seq uint64) int {
+		return cmp.Compare(r.Sequence, seq)
+	})
+	return found
+}
+
+// sort puts the removals in order and leaves each sequence once.
+func (p *scratch) sort() {
+	if len(p.removals) < 2 {
+		return
+	}
+	slices.SortStableFunc(p.removals, func(a, b removal) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	p.removals = slices.CompactFunc(p.removals, func(a, b removal) bool { return a.Sequence == b.Sequence })
+}
+
+// settle is the end of a plan that removes messages: it finds out which will be the oldest then.
+// Appended is the message that the plan stores, nil for none.
+func (s *Stream) settle(m Messages, appended *Meta) error {
+	p := &s.scratch
+	p.sort()
+	oldest, moved := s.state.First, false
+	if s.state.Messages == 0 {
+		oldest = 0
+	}
+	var err error
+	for i := 0; i < len(p.removals) && p.removals[i].Sequence == oldest; i++ {
+		moved = true
+		if oldest, err = m.Next(oldest + 1); err != nil {
+			return err
+		}
+	}
+	switch {
+	case oldest == 0 && appended != nil && !p.planned(appended.Sequence):
+		p.first, p.firstTime = appended.Sequence, appended.Time
+	case oldest == 0 && appended != nil:
+		p.first, p.firstTime = appended.Sequence+1, 0
+	case oldest == 0:
+		p.first, p.firstTime = s.state.Last+1, 0
+	case moved:
+		meta, err := m.Meta(oldest)
+		if err != nil {
+			return err
+		}
+		p.first, p.firstTime = oldest, meta.Time
+	default:
+		return nil
+	}
+	p.moved = true
+	return nil
+}
+
+// remove commits the removals, and what settle found. It returns how many there were.
+func (s *Stream) remove(m Messages) uint64 {
+	p := &s.scratch
+	for i := range p.removals {
+		r := &p.removals[i]
+		m.Remove(&r.Meta, r.reason)
+		s.state.Messages--
+		s.state.Bytes -= r.Bytes
+		s.removed[r.reason]++
+		if r.Expires > 0 {
+			s.ttl.cancel(r.Expires, r.Sequence)
+		}
+		s.withdraw(r.Sequence, r.Subject)
+	}
+	if p.moved {
+		s.state.First, s.state.FirstTime = p.first, p.firstTime
+	}
+	return uint64(len(p.removals))
+}

@@ -1,0 +1,137 @@
+package jetlog
+
+import (
+	"slices"
+
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+)
+
+// pause stops deliveries until a time, or lets them go on.
+func (s *Stream) pause(p *command.Pause) Result {
+	c := s.Consumer(p.Consumer)
+	if c == nil {
+		return refused(config.ConsumerNotFound)
+	}
+	c.pausedUntil = 0
+	if p.Until > s.clock {
+		c.pausedUntil = p.Until
+	}
+	return Result{}
+}
+
+// pin says which client a priority group belongs to.
+func (s *Stream) pin(p *command.Pin) Result {
+	c := s.Consumer(p.Consumer)
+	if c == nil {
+		return refused(config.ConsumerNotFound)
+	}
+	i := slices.Index(c.config.PriorityGroups, p.Group)
+	if i < 0 {
+		return refused(config.PriorityGroupUnknown)
+	}
+	c.pins[i] = pin{}
+	if p.ID != "" {
+		c.pins[i] = pin{id: p.ID, since: s.clock}
+	}
+	return Result{}
+}
+
+// reset lets a consumer begin again at a sequence.
+func (s *Stream) reset(r *command.Reset, m Messages) (Result, error) {
+	c := s.Consumer(r.Consumer)
+	if c == nil {
+		return refused(config.ConsumerNotFound), nil
+	}
+	seq := r.Sequence
+	if seq == 0 {
+		seq = c.floor.Stream + 1
+	} else if refusal, err := c.refusesReset(seq, m); err != nil || refusal != "" {
+		return refusedWith(config.ResetInvalid, refusal), err
+	}
+	changed := c.resetTo(seq)
+	pending, err := changed.count(seq-1, m)
+	if err != nil {
+		return Result{}, err
+	}
+	if s.config.Retention == config.InterestRetention {
+		if err := s.planSkipped(c, &changed, m); err != nil {
+			return Result{}, err
+		}
+	}
+	if err := s.settle(m, nil); err != nil {
+		return Result{}, err
+	}
+	changed.pending = pending
+	s.incarnations++
+	changed.incarnation = s.incarnations
+	*c = changed
+	s.unstray(c)
+	return Result{Sequence: seq, Removed: s.remove(m)}, nil
+}
+
+// refusesReset returns why a consumer may not begin again at a sequence.
+func (c *Consumer) refusesReset(seq uint64, m Messages) (string, error) {
+	switch c.config.Deliver {
+	case config.DeliverAll:
+	case config.DeliverByStartSequence:
+		if seq < c.config.StartSequence {
+			return "below start seq", nil
+		}
+	case config.DeliverByStartTime:
+		start, err := m.FirstAfter(c.config.StartTime.UnixNano())
+		if err != nil {
+			return "", err
+		}
+		if seq < start {
+			return "below start time", nil
+		}
+	default:
+		return "not allowed for the deliver policy", nil
+	}
+	return "", nil
+}
+
+// resetTo returns what becomes of a consumer that begins again at a sequence. Exhausted messages
+// below it stay exhausted, so that they are not lost from a stream that keeps what is not settled.
+func (c *Consumer) resetTo(seq uint64) Consumer {
+	changed := *c
+	changed.delivered = Position{Stream: seq - 1}
+	changed.floor = changed.delivered
+	changed.acks, changed.timers, changed.queue = ackPending{}, nil, redelivery{}
+	i, _ := slices.BinarySearch(c.exhausted, seq)
+	changed.exhausted = slices.Clone(c.exhausted[:i])
+	changed.initial.list, changed.initial.gone = nil, 0
+	for _, old := range slices.Concat(c.unsettled(), c.initial.live()) {
+		if old >= seq && old <= c.initial.resume {
+			changed.initial.list = append(changed.initial.list, old<<1)
+		}
+	}
+	return changed
+}
+
+// planSkipped plans that messages go that only the consumer needed, and that it skips.
+func (s *Stream) planSkipped(c, changed *Consumer, m Messages) error {
+	skip := func(seq uint64, meta Meta) {
+		if c.needs(seq, meta.Subject) && !changed.needs(seq, meta.Subject) &&
+			!s.neededByOthers(seq, meta.Subject, c) {
+			s.scratch.plan(meta, Acked)
+		}
+	}
+	for _, seq := range c.unsettled() {
+		meta, err := m.Meta(seq)
+		if err != nil {
+			return err
+		}
+		skip(seq, meta)
+	}
+	seq, err := m.NextOf(c.filter, c.delivered.Stream+1)
+	for ; err == nil && seq != 0 && seq <= changed.delivered.Stream; seq, err = m.NextOf(c.filter, seq+1) {
+		meta, err := m.Meta(seq)
+		if err != nil {
+			return err
+		}
+		skip(seq, meta)
+	}
+	return err
+}

@@ -1,0 +1,77 @@
+package jetlog
+
+import (
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+)
+
+// Result is what a command did. It is the same on every replica.
+type Result struct {
+	// Code is 0 when the command was carried out, otherwise why it was refused. Detail fills the
+	// text of the refusal.
+	Code   config.Code
+	Detail string
+
+	// Sequence is the message's: of a publish, also of the original when Duplicate is set.
+	Sequence  uint64
+	Duplicate bool
+	// Stored tells whether a publish is in the stream. It can have been given a sequence without.
+	Stored bool
+	// Previous is the last sequence that the subject had before, 0 for none. It is set only for
+	// streams that republish.
+	Previous uint64
+	// Removed is how many messages have gone.
+	Removed uint64
+	// More is set when the command has left work for another of its kind.
+	More bool
+	// Created is set when a consumer was made, rather than found or changed.
+	Created bool
+	// Exhausted are messages whose last delivery was not answered.
+	Exhausted []Exhausted
+}
+
+// Exhausted is a message that a consumer has delivered as often as it may.
+type Exhausted struct {
+	Consumer   string
+	Sequence   uint64
+	Deliveries uint64
+}
+
+func refused(code config.Code) Result { return Result{Code: code} }
+
+func refusedWith(code config.Code, detail string) Result { return Result{Code: code, Detail: detail} }
+
+// Mixing constants: odd, with bits all over. Their values are part of what replicas compare.
+const (
+	mixFirst  = 0x9e3779b97f4a7c15
+	mixSecond = 0xd6e8feb86659fd93
+)
+
+// mix adds v to a hash.
+func mix(h, v uint64) uint64 {
+	h = (h ^ v) * mixFirst
+	return (h ^ h>>29) * mixSecond
+}
+
+// note adds a command and its result to the running hash.
+func (s *Stream) note(c command.Command, r *Result) {
+	s.applied++
+	flags := uint64(0)
+	for i, set := range [...]bool{r.Duplicate, r.Stored, r.More, r.Created} {
+		if set {
+			flags |= 1 << i
+		}
+	}
+	h := mix(s.hash, uint64(c.Kind())|uint64(r.Code)<<8|flags<<32)
+	h = mix(h, r.Sequence)
+	h = mix(h, uint64(s.clock))
+	h = mix(h, s.state.First)
+	h = mix(h, s.state.Last)
+	h = mix(h, s.state.Messages)
+	h = mix(h, s.state.Bytes)
+	h = mix(h, r.Removed)
+	for _, e := range r.Exhausted {
+		h = mix(h, e.Sequence)
+	}
+	s.hash = h
+}
