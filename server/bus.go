@@ -51,6 +51,7 @@ func (b bus) Subscribe(account, pattern string, handler func(system.Request)) (c
 	return func() { s.cancel(e) }, nil
 }
 
+// cancel ends a subscription in every account. What was handed to the handler before is still on its way.
 func (s *Server) cancel(e *everywhere) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,6 +82,8 @@ func (s *Server) extend(p *accounts.Policy) {
 	}
 }
 
+// subscribeIn subscribes in one account. The handler runs on the worker of the publisher: the system services
+// only file the request there.
 func (s *Server) subscribeIn(a *accounts.Account, pattern string, handler func(system.Request)) *engine.Internal {
 	return s.engine.Subscribe(a, pattern, "", func(m *engine.Message) {
 		r := system.Request{Subject: m.Subject, Reply: m.Reply, Header: m.Header, Payload: m.Payload}
@@ -91,6 +94,7 @@ func (s *Server) subscribeIn(a *accounts.Account, pattern string, handler func(s
 	})
 }
 
+// requester is who published a message, for services that answer each account about itself only.
 func requester(c *engine.Conn) system.Requester {
 	id := c.Identity()
 	if id == nil {
@@ -104,6 +108,7 @@ func requester(c *engine.Conn) system.Requester {
 	}
 }
 
+// shownPermissions is what $SYS.REQ.USER.INFO says a user may do: the definition, not what was made of it.
 func shownPermissions(p *accounts.Permissions) *system.Permissions {
 	if p == nil {
 		return nil
@@ -115,6 +120,7 @@ func shownPermissions(p *accounts.Permissions) *system.Permissions {
 	return out
 }
 
+// shownRules is nil without rules, so that the answer leaves the member out instead of showing an empty one.
 func shownRules(r accounts.Rules) *system.SubjectPermissions {
 	if len(r.Allow)+len(r.Deny) == 0 {
 		return nil

@@ -8,16 +8,19 @@ import (
 	"runnel/server/monitor"
 )
 
-// closedRing remembers the connections that ended last.
+// closedRing remembers the connections that ended last: whoever looks for the reason of a trouble comes after
+// it. It grows up to its size and no further, so it costs nothing until connections have ended.
 type closedRing struct {
 	mu   sync.Mutex // guards what follows
 	ring []monitor.Connection
-	next int
+	next int // the oldest, which is overwritten next; 0 until the ring is full
 	size int
 }
 
+// newClosedRing makes one for that many connections; with 0 it remembers none.
 func newClosedRing(size int) *closedRing { return &closedRing{size: size} }
 
+// add takes in a connection, in place of the oldest one if there are too many.
 func (r *closedRing) add(c monitor.Connection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,13 +12,16 @@ import (
 // nonceBytes give 15 characters of base64.
 const nonceBytes = 11
 
+// newNonce is what a client signs to prove that it has the key that it names. Each connection has its own, so
+// a signature that somebody has overheard is worth nothing on another.
 func newNonce() string {
 	var b [nonceBytes]byte
 	_, _ = rand.Read(b[:]) // it never fails
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// Authenticate implements engine.Handler.
+// Authenticate implements engine.Handler. Why a client was refused is for the log; the client itself is told
+// the same in every case, since the difference would tell which users exist.
 func (s *Server) Authenticate(c *engine.Conn, o *wire.Connect) (*accounts.Identity, error) {
 	if o.Account != "" || o.NewAccount {
 		return nil, s.rejected(c, o, "CONNECT names an account, which no server of this kind allows")
@@ -37,10 +40,13 @@ func (s *Server) rejected(c *engine.Conn, o *wire.Connect, why string) error {
 	return accounts.ErrAuthorization
 }
 
+// policyFor is who may log in over the kind of connection that c is, as of now.
 func (s *Server) policyFor(c *engine.Conn) *accounts.Policy {
 	return s.state.Load().policyOf(c.Meta().Type)
 }
 
+// credentials are all that c has shown: what CONNECT says, the nonce that it was to sign, and the certificate
+// of its TLS handshake.
 func credentials(c *engine.Conn, o *wire.Connect) accounts.Credentials {
 	m := c.Meta()
 	cr := accounts.Credentials{
@@ -64,7 +70,9 @@ func (s *Server) MayBlock(c *engine.Conn, o *wire.Connect) bool {
 	return s.policyFor(c).MayBeSlow(credentials(c, o))
 }
 
-// Admit implements engine.Handler: it counts the connection for its account.
+// Admit implements engine.Handler: it counts the connection for its account. A client may send CONNECT again
+// and so move to another account; it is counted off the old one only once the new one has room. Closed takes
+// off what Admit has put on last.
 func (s *Server) Admit(c *engine.Conn, id *accounts.Identity) error {
 	old := c.Account()
 	if old == id.Account {
@@ -92,10 +100,13 @@ func (s *Server) Bound(c *engine.Conn) {
 	}
 }
 
-// AuthRequired implements engine.Handler: also a client that could do without credentials must say something.
+// AuthRequired implements engine.Handler. With a no_auth_user it is true as well: also a client that could do
+// without credentials must say something, or it is none.
 func (s *Server) AuthRequired(c *engine.Conn) bool { return s.policyFor(c).Required() }
 
-// Info implements engine.Handler.
+// Info implements engine.Handler. Before CONNECT it says what all clients of that listener must know; after it,
+// also what the client was bound to, and the limits that hold for it there. auth_required is left out before
+// CONNECT where a client may do without credentials, or client libraries would insist on some.
 func (s *Server) Info(c *engine.Conn) wire.Info {
 	st := s.state.Load()
 	m := c.Meta()
@@ -123,7 +134,8 @@ func (s *Server) Connected(c *engine.Conn) {
 	s.system.Connected(s.connection(c))
 }
 
-// Closed implements engine.Handler.
+// Closed implements engine.Handler. A client that never got as far as CONNECT was not announced, so its end is
+// not either.
 func (s *Server) Closed(c *engine.Conn) {
 	if a := c.Account(); a != nil {
 		a.RemoveConnection()

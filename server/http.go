@@ -22,6 +22,7 @@ const (
 	idleTimeout = 3 * time.Minute
 )
 
+// monitorHost is where monitoring listens: where clients connect, unless it has a host of its own.
 func monitorHost(o *conf.Options) string {
 	if o.Monitor.Host != "" {
 		return o.Monitor.Host
@@ -52,14 +53,16 @@ func (s *Server) listenMonitor(o *conf.Options) error {
 	return s.listenProfile(o)
 }
 
-// monitorTLSConfig is the client listener's, without asking for a client certificate.
+// monitorTLSConfig is the client listener's, without asking for a client certificate: browsers and collectors
+// have none. It is asked for each handshake, so that a reload takes effect.
 func (s *Server) monitorTLSConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
 	c := s.state.Load().tls.config.Clone()
 	c.ClientAuth = tls.NoClientCert
 	return c, nil
 }
 
-// listenProfile opens the listener for Go's profiler.
+// listenProfile opens the listener for Go's profiler. It is not among the monitoring pages: a profile costs
+// time and shows memory, so whoever wants it says so with a port of its own.
 func (s *Server) listenProfile(o *conf.Options) error {
 	if o.Profile.Port == 0 {
 		return nil

@@ -25,7 +25,8 @@ const (
 	acceptBackoffLimit = time.Second
 )
 
-// listeners are the server's open listeners by name.
+// listeners are the server's open listeners by name, with what else must end for them to be closed. Addresses
+// stay known after the end, since monitoring and the ports file ask for them then too.
 type listeners struct {
 	mu      sync.Mutex // guards what follows
 	open    map[string]net.Listener
@@ -47,6 +48,7 @@ func (l *listeners) listen(name, host string, port int) (net.Listener, error) {
 	return ln, nil
 }
 
+// addr is where a listener was bound, nil if it never was.
 func (l *listeners) addr(name string) net.Addr {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,6 +67,7 @@ func (l *listeners) closeOne(name string) {
 	}
 }
 
+// close closes all of them. It is idempotent.
 func (l *listeners) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,6 +86,8 @@ func (l *listeners) onClose(f func()) {
 	l.closers = append(l.closers, f)
 }
 
+// listenClients opens the listener for clients over TCP. It is the last one to open: a client that gets in
+// finds everything else running.
 func (s *Server) listenClients(o *conf.Options) error {
 	ln, err := s.listeners.listen(listenerClients, o.Host, o.Port)
 	if err != nil {
@@ -135,7 +140,8 @@ func (s *Server) acceptLoop(ln net.Listener, accept func(net.Conn)) {
 	})
 }
 
-// accept takes a client of the plain listener.
+// accept takes a client of the plain listener. It must return soon, or it holds up the others: the engine
+// begins with a connection on its own time, and a TLS handshake has a goroutine.
 func (s *Server) accept(nc net.Conn) {
 	st := s.state.Load()
 	meta := s.newMeta(st, accounts.Standard, nc.RemoteAddr().String())
@@ -182,6 +188,8 @@ func splitAddress(address string) (host string, port int, ok bool) {
 	return host, port, err == nil
 }
 
+// newMeta is what is known about a connection when it comes. It gets a nonce only where a key may log in: for
+// most servers that saves every client some bytes and a few random numbers.
 func (s *Server) newMeta(st *state, t accounts.ConnectionType, remote string) *engine.Meta {
 	host, port, err := net.SplitHostPort(remote)
 	if err != nil {
@@ -218,7 +226,8 @@ func (s *Server) acceptTLS(st *state, meta *engine.Meta, nc net.Conn) {
 	s.serve(c, out, &info)
 }
 
-// serve hands a connection to the engine, unless there are too many.
+// serve hands a connection to the engine, unless there are too many. info is nil where the client has it
+// already. Handshakes that end together may pass the limit together; none is cut off for that later.
 func (s *Server) serve(c *engine.Conn, nc net.Conn, info *wire.Info) {
 	s.totalConns.Add(1)
 	o := s.state.Load().options
@@ -238,7 +247,8 @@ func (s *Server) closeAtEnd(nc net.Conn) (release func()) {
 	return func() { stop() }
 }
 
-// turnAway ends a connection that the engine never serves.
+// turnAway ends a connection that the engine never serves: it is told why, within a second, by a goroutine that
+// may wait for it. INFO goes first where the client does not have it: a client library reads nothing else there.
 func (s *Server) turnAway(c *engine.Conn, nc net.Conn, info *wire.Info, reason engine.Reason, text string) {
 	s.running.Go(func() {
 		defer s.closeAtEnd(nc)()

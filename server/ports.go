@@ -34,7 +34,7 @@ func (s *Server) Ports() Ports {
 	}
 }
 
-// urls are the URLs of one listener: one for each address of the machine when it listens on all.
+// urls are the URLs of one listener, none when there is no such listener: one for each address of the machine when it listens on all.
 func (s *Server) urls(name, scheme, host string) []string {
 	port := boundPort(s.listeners.addr(name))
 	if port == 0 {

@@ -38,6 +38,9 @@ func (s *Server) Reload(o *conf.Options) ([]conf.Change, error) {
 	if err != nil {
 		return nil, err
 	}
+	// First the state: who logs in from here on meets the new policy. Then all who are there already: the
+	// loop below sees each connection that was bound before the store, and Bound looks after those that were
+	// being bound during it.
 	s.state.Store(st)
 	s.registry.Activate(st.policy)
 	s.engine.SetSettings(settings(o))
@@ -65,7 +68,8 @@ func RestartNeeded(c conf.Change) string {
 	return fmt.Sprintf("config reload not supported for %s: old=%s, new=%s (restart the server to apply it)", c.Key, c.Old, c.New)
 }
 
-// reloadFile reads the configuration file again.
+// reloadFile reads the configuration file again, for a request over the system account. What could not be
+// applied is an error there, since nobody reads the log.
 func (s *Server) reloadFile() error {
 	file := s.state.Load().options.File
 	if file == "" {
@@ -101,7 +105,9 @@ func infoChanged(old, st *state, a *accounts.Account) bool {
 		old.policy.Required() != st.policy.Required()
 }
 
-// revalidate applies st's policy to a connection that exists.
+// revalidate applies st's policy to a connection that exists: it goes, if its user has gone or has another
+// secret; otherwise it gets what the user may do now, and loses the subscriptions that this does not cover.
+// It must not block: Bound calls it on a worker.
 func (s *Server) revalidate(st *state, c *engine.Conn) {
 	old := c.Identity()
 	if old == nil {

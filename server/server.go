@@ -33,8 +33,8 @@ const (
 // Server is a running server. Its methods are safe for concurrent use.
 type Server struct {
 	logger *slog.Logger
-	id     string
-	xkey   string
+	id     string // public key of this run, as nkeys writes it
+	xkey   string // public key that others may seal messages to us with
 	start  time.Time
 
 	engine   *engine.Engine
@@ -44,9 +44,9 @@ type Server struct {
 
 	// state is what a reload replaces as a whole.
 	state      atomic.Pointer[state]
-	lameDuck   atomic.Bool
-	totalConns atomic.Uint64
-	staleConns atomic.Int64
+	lameDuck   atomic.Bool   // set once, when the good-bye begins
+	totalConns atomic.Uint64 // that came, also those that were turned away then
+	staleConns atomic.Int64  // cut off for unanswered pings
 	// handshaking is how many TLS handshakes are under way, which is bounded as connections are.
 	handshaking atomic.Int64
 	closed      *closedRing
@@ -54,7 +54,7 @@ type Server struct {
 	reload atomic.Pointer[func() error]
 
 	listeners listeners
-	running   sync.WaitGroup
+	running   sync.WaitGroup  // every goroutine of this package
 	ending    context.Context // ends when the server does; stop ends it
 	stop      context.CancelFunc
 	done      chan struct{}

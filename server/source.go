@@ -55,6 +55,7 @@ func (src source) Server() monitor.ServerSnapshot {
 // defaultTLSTimeout is shown where there is no TLS to have another.
 const defaultTLSTimeout = 2 * time.Second
 
+// options are those that /varz shows, with the ports that were bound in place of those that were asked for.
 func (src source) options(st *state) monitor.Options {
 	o := st.options
 	m := monitor.Options{
@@ -90,6 +91,7 @@ func (src source) options(st *state) monitor.Options {
 	return m
 }
 
+// websocket is the listener for WebSocket, empty without one.
 func (src source) websocket(st *state) monitor.WebsocketVarz {
 	ws := st.options.WebSocket
 	if ws == nil {
@@ -109,6 +111,7 @@ func (src source) websocket(st *state) monitor.WebsocketVarz {
 	}
 }
 
+// counters are the figures of the whole server. Without other servers all traffic is that of clients.
 func (src source) counters() monitor.Counters {
 	s := src.s
 	t := s.engine.Counters()
@@ -183,6 +186,7 @@ func (s *Server) connection(c *engine.Conn) monitor.Connection {
 	return out
 }
 
+// connectionTLS is empty for a connection in clear.
 func connectionTLS(m *engine.Meta) monitor.ConnectionTLS {
 	if m.TLS == nil {
 		return monitor.ConnectionTLS{}
@@ -198,6 +202,7 @@ func connectionTLS(m *engine.Meta) monitor.ConnectionTLS {
 	return t
 }
 
+// peerCert names a certificate and fingerprints it: the key as pinned_certs has it, and the whole.
 func peerCert(c *x509.Certificate) monitor.PeerCert {
 	key, whole := sha256.Sum256(c.RawSubjectPublicKeyInfo), sha256.Sum256(c.Raw)
 	return monitor.PeerCert{
@@ -220,6 +225,7 @@ func (src source) ConnectionSubscriptions(cid uint64) []monitor.Subscription {
 	return all
 }
 
+// subscription is what monitoring shows of a subscription, of a client or of the server itself.
 func subscription(account string, sub *accounts.Subscription) monitor.Subscription {
 	return monitor.Subscription{
 		Account:    account,
@@ -290,6 +296,7 @@ func (src source) Account(name string) (monitor.Account, bool) {
 	return accountFigures(a), true
 }
 
+// accountFigures counts from the account's view: what its clients were sent, and what was received from them.
 func accountFigures(a *accounts.Account) monitor.Account {
 	t := &a.Traffic
 	return monitor.Account{

@@ -128,6 +128,7 @@ func policyConfig(o *conf.Options) accounts.Config {
 // mapsCertificates tells whether a listener takes the user from the client's certificate.
 func mapsCertificates(t *conf.TLS) bool { return t != nil && t.VerifyAndMap }
 
+// userConfigs translates a list of users. Kinds of connection were checked when the file was read.
 func userConfigs(users []conf.User) []accounts.UserConfig {
 	out := make([]accounts.UserConfig, 0, len(users))
 	for i := range users {
@@ -147,6 +148,7 @@ func userConfigs(users []conf.User) []accounts.UserConfig {
 	return out
 }
 
+// permissions keeps nil apart from empty: nil takes the default permissions, empty restricts nothing.
 func permissions(p *conf.Permissions) *accounts.Permissions {
 	if p == nil {
 		return nil

@@ -61,6 +61,7 @@ func newTLSSettings(c *conf.TLS) (*tlsSettings, error) {
 	return t, nil
 }
 
+// loadPool reads the roots of a ca_file. A file without any is an error, or it would admit nobody.
 func loadPool(file string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(file)
 	if err != nil {
@@ -73,7 +74,8 @@ func loadPool(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// verifyPinned admits only client certificates whose key is listed.
+// verifyPinned admits only client certificates whose key is listed. It compares the key and not the whole, so
+// that a certificate may be renewed.
 func (t *tlsSettings) verifyPinned(raw [][]byte, _ [][]*x509.Certificate) error {
 	if len(raw) == 0 {
 		return errors.New("no client certificate, and pinned_certs asks for one")
@@ -89,7 +91,8 @@ func (t *tlsSettings) verifyPinned(raw [][]byte, _ [][]*x509.Certificate) error 
 	return nil
 }
 
-// handshakeRate counts the handshakes begun in one second.
+// handshakeRate counts the handshakes begun in one second. A handshake costs far more than what follows, so a
+// storm of reconnecting clients is spread over time where it is limited.
 type handshakeRate struct {
 	mu     sync.Mutex // guards what follows
 	second int64
@@ -138,7 +141,8 @@ func (t *tlsSettings) secure(nc net.Conn, info *wire.Info, plainAllowed bool) (o
 	return tc, &cs, !infoSent, tc.SetDeadline(time.Time{})
 }
 
-// peekedConn is a connection of which one byte was read ahead.
+// peekedConn is a connection of which one byte was read ahead: the first byte of a TLS handshake is one that no
+// NATS command begins with, so it tells the two apart.
 type peekedConn struct {
 	net.Conn
 	ahead  byte

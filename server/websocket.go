@@ -25,7 +25,6 @@ func (s *Server) listenWebSocket(o *conf.Options) error {
 	scheme := "ws"
 	if st := s.state.Load(); st.webTLS != nil && !ws.NoTLS {
 		scheme = "wss"
-		// The certificate is looked up for each handshake, so that a reload takes effect.
 		ln = tls.NewListener(ln, &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: s.webTLSConfig})
 	}
 	s.logger.Info("Listening for websocket clients on " + scheme + "://" + displayAddr(ws.Host, ln))
@@ -49,11 +48,13 @@ func (s *Server) listenWebSocket(o *conf.Options) error {
 	return nil
 }
 
+// webTLSConfig is asked for each handshake, so that a reload takes effect.
 func (s *Server) webTLSConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
 	return s.state.Load().webTLS.config, nil
 }
 
-// acceptWebSocket takes a client whose HTTP request was upgraded.
+// acceptWebSocket takes a client whose HTTP request was upgraded. It is on the goroutine of that request, which
+// ends when it returns; the address and the cookies are what the request says, so they prove nothing.
 func (s *Server) acceptWebSocket(r websocket.Request) {
 	st := s.state.Load()
 	meta := s.newMeta(st, accounts.WebSocket, r.RemoteAddr)
