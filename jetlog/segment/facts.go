@@ -1,0 +1,345 @@
+package segment
+
+import (
+	"bytes"
+	"encoding/binary"
+	"iter"
+	"math/bits"
+	"sort"
+)
+
+// A fact table is pages of factsPerPage rows, the last with what is left, one right after the other:
+//
+//	least value u64 | bytes of a value u8                         three times, for the three numbers
+//	hash 16 bytes                                                 for each row, ascending
+//	number less the least, little endian, in so many bytes        three times for each row
+//
+// and its index, which follows them and is kept in memory once it was needed:
+//
+//	{first 8 bytes of the first hash u64 big endian, offset u64}  for each page
+//	filter of the page: bloomBytes(rows)                          for each page
+const (
+	factsPerPage   = 256
+	factPageBytes  = 27
+	factFenceBytes = 16
+	hashBytes      = len(Hash{})
+)
+
+// bloomHash is what filters know of a hash.
+func (h *Hash) bloomHash() uint64 { return binary.LittleEndian.Uint64(h[8:]) }
+
+// prefix orders like the hash, but for hashes with the same.
+func (h *Hash) prefix() uint64 { return binary.BigEndian.Uint64(h[:8]) }
+
+// factBuilder writes a fact table.
+type factBuilder struct {
+	table   FactTable
+	open    bool // a table is begun
+	last    Hash
+	hashes  []byte
+	values  []Value
+	fences  []byte
+	filters []byte
+	page    []byte // scratch
+}
+
+// AddFact adds a fact. Facts come after all messages, sorted by stream, kind and hash; no hash comes twice in
+// a table.
+func (w *Writer) AddFact(stream uint64, k FactKind, hash Hash, v Value) error {
+	if err := w.usable(); err != nil {
+		return err
+	}
+	if err := w.endExtent(); err != nil {
+		return err
+	}
+	w.inFacts = true
+	f := &w.facts
+	t := FactTable{Stream: stream, Kind: k}
+	same := f.open && f.table.Stream == stream && f.table.Kind == k
+	switch {
+	case same && bytes.Compare(hash[:], f.last[:]) <= 0,
+		f.open && !same && (stream < f.table.Stream || stream == f.table.Stream && k < f.table.Kind):
+		return w.fail("add fact", ErrOrder)
+	case !same:
+		w.endFacts()
+		*f = factBuilder{
+			table: t, open: true,
+			hashes: f.hashes[:0], values: f.values[:0], fences: f.fences[:0], filters: f.filters[:0], page: f.page[:0],
+		}
+	}
+	f.last = hash
+	f.hashes = append(f.hashes, hash[:]...)
+	f.values = append(f.values, v)
+	f.table.Count++
+	if len(f.values) == factsPerPage {
+		w.writeFacts()
+	}
+	return w.flush(false)
+}
+
+// writeFacts ends the page, if there is something in it.
+func (w *Writer) writeFacts() {
+	f := &w.facts
+	if len(f.values) == 0 {
+		return
+	}
+	f.page = appendFactPage(f.page[:0], f.hashes, f.values)
+	at := w.chunk(kindFacts, f.page)
+	f.fences = binary.LittleEndian.AppendUint64(f.fences, binary.BigEndian.Uint64(f.hashes))
+	f.fences = binary.LittleEndian.AppendUint64(f.fences, at.offset)
+	start := len(f.filters)
+	f.filters = append(f.filters, make([]byte, bloomBytes(len(f.values)))...)
+	for i := range f.values {
+		bloom(f.filters[start:]).add(binary.LittleEndian.Uint64(f.hashes[i*hashBytes+8:]))
+	}
+	f.hashes, f.values = f.hashes[:0], f.values[:0]
+}
+
+// endFacts ends the table, if one is begun.
+func (w *Writer) endFacts() {
+	f := &w.facts
+	if !f.open {
+		return
+	}
+	w.writeFacts()
+	f.fences = append(f.fences, f.filters...)
+	index := w.plainChunk(kindFactIndex, f.fences)
+	w.tables = append(w.tables, factTable{FactTable: f.table, index: index})
+	f.open = false
+}
+
+func appendFactPage(dst, hashes []byte, values []Value) []byte {
+	var least Value
+	var width [3]int
+	for n := range least {
+		least[n] = values[0][n]
+		most := least[n]
+		for i := range values {
+			least[n], most = min(least[n], values[i][n]), max(most, values[i][n])
+		}
+		width[n] = (bits.Len64(most-least[n]) + 7) / 8
+		dst = binary.LittleEndian.AppendUint64(dst, least[n])
+		dst = append(dst, byte(width[n]))
+	}
+	dst = append(dst, hashes...)
+	for i := range values {
+		for n := range least {
+			var b [8]byte
+			binary.LittleEndian.PutUint64(b[:], values[i][n]-least[n])
+			dst = append(dst, b[:width[n]]...)
+		}
+	}
+	return dst
+}
+
+// factPage is a page of facts.
+type factPage struct {
+	rows   int
+	least  Value
+	width  [3]int
+	hashes []byte
+	values []byte
+}
+
+func parseFactPage(b []byte, rows int) (factPage, error) {
+	if len(b) < factPageBytes {
+		return factPage{}, errLength
+	}
+	p, row := factPage{rows: rows}, 0
+	for n := range p.least {
+		p.least[n] = binary.LittleEndian.Uint64(b[9*n:])
+		p.width[n] = int(b[9*n+8])
+		row += p.width[n]
+		if p.width[n] > 8 {
+			return factPage{}, errFormat
+		}
+	}
+	b = b[factPageBytes:]
+	if len(b) != rows*(hashBytes+row) {
+		return factPage{}, errLength
+	}
+	p.hashes, p.values = b[:rows*hashBytes], b[rows*hashBytes:]
+	return p, nil
+}
+
+func (p *factPage) hash(i int) []byte { return p.hashes[i*hashBytes : (i+1)*hashBytes] }
+
+func (p *factPage) value(i int) (v Value) {
+	row := p.values[i*(p.width[0]+p.width[1]+p.width[2]):]
+	for n := range v {
+		var b [8]byte
+		copy(b[:], row[:p.width[n]])
+		v[n] = p.least[n] + binary.LittleEndian.Uint64(b[:])
+		row = row[p.width[n]:]
+	}
+	return v
+}
+
+func (p *factPage) find(h *Hash) (int, bool) {
+	return sort.Find(p.rows, func(i int) int { return bytes.Compare(h[:], p.hash(i)) })
+}
+
+// factIndex is the index of a table. The slices are parts of its chunk.
+type factIndex struct {
+	pages   int
+	count   uint64 // facts
+	end     uint64 // offset behind the last page
+	fences  []byte
+	filters []byte
+}
+
+func parseFactIndex(b []byte, count, end uint64) (*factIndex, error) {
+	pages := (count + factsPerPage - 1) / factsPerPage
+	if count == 0 || pages > uint64(len(b))/factFenceBytes {
+		return nil, errFormat
+	}
+	x := &factIndex{pages: int(pages), count: count, end: end}
+	fences := x.pages * factFenceBytes
+	x.fences, x.filters = b[:fences], b[fences:]
+	if len(x.filters) != (x.pages-1)*bloomBytes(factsPerPage)+bloomBytes(x.rows(x.pages-1)) {
+		return nil, errLength
+	}
+	return x, nil
+}
+
+// bytes is about what the index takes in memory.
+func (x *factIndex) bytes() int { return 128 + len(x.fences) + len(x.filters) }
+
+// rows is how many facts a page has.
+func (x *factIndex) rows(page int) int {
+	return int(min(factsPerPage, x.count-uint64(page)*factsPerPage))
+}
+
+func (x *factIndex) fence(page int) uint64 {
+	return binary.LittleEndian.Uint64(x.fences[page*factFenceBytes:])
+}
+
+// page is where a page lies: it ends where the next begins. Nonsense becomes a location that is refused.
+func (x *factIndex) page(page int) location {
+	start, end := binary.LittleEndian.Uint64(x.fences[page*factFenceBytes+8:]), x.end
+	if page+1 < x.pages {
+		end = binary.LittleEndian.Uint64(x.fences[(page+1)*factFenceBytes+8:])
+	}
+	if end < start || end-start > maxPageBytes {
+		return location{}
+	}
+	return location{offset: start, bytes: uint32(end - start)}
+}
+
+func (x *factIndex) filter(page int) bloom {
+	start := page * bloomBytes(factsPerPage)
+	return bloom(x.filters[start : start+bloomBytes(x.rows(page))])
+}
+
+// candidates calls visit with the pages that may have a hash until it returns false. It is one page, unless
+// pages begin with hashes whose first eight bytes are the same.
+func (x *factIndex) candidates(h *Hash, visit func(page int) bool) {
+	prefix := h.prefix()
+	after := sort.Search(x.pages, func(i int) bool { return x.fence(i) > prefix })
+	for page := after - 1; page >= 0; page-- {
+		if x.filter(page).has(h.bloomHash()) && !visit(page) || x.fence(page) < prefix {
+			return
+		}
+	}
+}
+
+// Fact returns what the file says under a hash; ok is false if it says nothing. Most hashes that are not
+// there need no read.
+func (s *Segment) Fact(stream uint64, k FactKind, h Hash) (v Value, ok bool, err error) {
+	t := s.table(stream, k)
+	if t == nil {
+		return v, false, nil
+	}
+	x, err := s.factIndex(t)
+	if err != nil {
+		return v, false, err
+	}
+	x.candidates(&h, func(page int) bool {
+		var p factPage
+		var i int
+		if p, err = s.factPage(t, x, page); err != nil {
+			return false
+		}
+		if i, ok = p.find(&h); ok {
+			v = p.value(i)
+		}
+		return !ok
+	})
+	return v, ok, err
+}
+
+// Facts iterates over a fact table in the order of hashes. It ends at the first error.
+func (s *Segment) Facts(stream uint64, k FactKind) iter.Seq2[Fact, error] {
+	return func(yield func(Fact, error) bool) {
+		t := s.table(stream, k)
+		if t == nil {
+			return
+		}
+		x, err := s.factIndex(t)
+		if err != nil {
+			yield(Fact{}, err)
+			return
+		}
+		for page := range x.pages {
+			p, err := s.factPage(t, x, page)
+			if err != nil {
+				yield(Fact{}, err)
+				return
+			}
+			for i := range p.rows {
+				if !yield(Fact{Hash: Hash(p.hash(i)), Value: p.value(i)}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// table returns a fact table, or nil.
+func (s *Segment) table(stream uint64, k FactKind) *factTable {
+	i, ok := sort.Find(len(s.footer.tables), func(i int) int {
+		t := &s.footer.tables[i]
+		switch {
+		case stream < t.Stream || stream == t.Stream && k < t.Kind:
+			return -1
+		case stream > t.Stream || k > t.Kind:
+			return 1
+		default:
+			return 0
+		}
+	})
+	if !ok {
+		return nil
+	}
+	return &s.footer.tables[i]
+}
+
+func (s *Segment) factIndex(t *factTable) (*factIndex, error) {
+	if x := t.loaded.Load(); x != nil {
+		return x, nil
+	}
+	about := concern{stream: t.Stream}
+	b, err := s.read(t.index, kindFactIndex, about)
+	if err != nil {
+		return nil, err
+	}
+	x, err := parseFactIndex(b, t.Count, t.index.offset)
+	if err != nil {
+		return nil, s.damaged(t.index.offset, about, err)
+	}
+	t.loaded.Store(x)
+	return x, nil
+}
+
+func (s *Segment) factPage(t *factTable, x *factIndex, page int) (factPage, error) {
+	at, about := x.page(page), concern{stream: t.Stream}
+	b, err := s.cached(at, kindFacts, about)
+	if err != nil {
+		return factPage{}, err
+	}
+	p, err := parseFactPage(b, x.rows(page))
+	if err != nil {
+		return factPage{}, s.damaged(at.offset, about, err)
+	}
+	return p, nil
+}
