@@ -152,11 +152,11 @@ func (s *Server) accept(nc net.Conn) {
 		return
 	}
 	if !st.tls.admit(time.Now()) {
-		s.throttle(st, meta, nc)
+		s.throttle(st, meta, nc, "Connection throttling is active. Please try again later.")
 		return
 	}
 	if most := int64(st.options.Limits.MaxConnections); most > 0 && s.handshaking.Load() >= most {
-		s.turnAway(s.engine.NewConn(meta), nc, nil, engine.ReasonMaxConnections, "maximum connections exceeded")
+		s.throttle(st, meta, nc, "maximum connections exceeded")
 		return
 	}
 	s.handshaking.Add(1)
@@ -166,16 +166,16 @@ func (s *Server) accept(nc net.Conn) {
 	})
 }
 
-// throttle turns away a client that comes when there were too many handshakes already. Whoever expects TLS
-// first could not read what it is told in clear.
-func (s *Server) throttle(st *state, meta *engine.Meta, nc net.Conn) {
+// throttle turns away a client that comes when there are too many handshakes. Whoever expects TLS first could
+// not read what it is told in clear.
+func (s *Server) throttle(st *state, meta *engine.Meta, nc net.Conn, text string) {
 	c := s.engine.NewConn(meta)
 	if st.tls.conf.HandshakeFirst.Enabled {
 		s.turnAway(c, nc, nil, engine.ReasonMaxConnections, "")
 		return
 	}
 	info := s.Info(c)
-	s.turnAway(c, nc, &info, engine.ReasonMaxConnections, "Connection throttling is active. Please try again later.")
+	s.turnAway(c, nc, &info, engine.ReasonMaxConnections, text)
 }
 
 // splitAddress splits host:port; ok is false when address is nothing of that kind.

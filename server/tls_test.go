@@ -300,6 +300,25 @@ func TestHandshakeRate(t *testing.T) {
 	})
 }
 
+// TestHandshakesCount checks that clients which do not get on with their handshake are bounded as all are, and
+// that whoever is turned away for them learns so as a client library expects.
+func TestHandshakesCount(t *testing.T) {
+	a := servertest.NewAuthority(t)
+	s := servertest.Start(t, a.Server().Block(`timeout: 3600`)+"max_connections: 1")
+	silent := servertest.Dial(t, s)
+	second := servertest.Dial(t, s)
+	second.Expect("-ERR 'maximum connections exceeded'")
+	second.ExpectClosed()
+	silent.Close()
+	servertest.Eventually(t, "a client to be let in", func() bool {
+		nc, err := nats.Connect(s.ClientURL(), nats.Secure(a.ClientConfig()))
+		if err == nil {
+			nc.Close()
+		}
+		return err == nil
+	})
+}
+
 // TestNewCertificate checks that a reload reads the files again, for all listeners, and keeps connections.
 func TestNewCertificate(t *testing.T) {
 	old, young := servertest.NewAuthority(t), servertest.NewAuthority(t)
