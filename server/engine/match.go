@@ -47,12 +47,26 @@ type entry struct {
 // ways is how many entries share one bucket of a cache.
 const ways = 4
 
-// bucket is the places where entries of one hash may be, newest first. missed is the hash of the subject that
-// was last looked for in vain: only one that comes a second time gets an entry of its own, since reply subjects
-// mostly come once.
+// bucket is the places where entries of one hash may be, newest first. missed has the upper halves of the hashes
+// that were last looked for in vain: only a subject that comes a second time gets an entry of its own, since reply
+// subjects mostly come once. There are as many as places, so that subjects which come in turn do not displace
+// one another for ever.
 type bucket struct {
 	entries [ways]*entry
-	missed  uint64
+	missed  [ways]uint32
+}
+
+// again tells whether the subject with hash h was looked for in vain before, and remembers that it was.
+func (b *bucket) again(h uint64) bool {
+	half := uint32(h >> 32)
+	for _, m := range b.missed {
+		if m == half {
+			return true
+		}
+	}
+	copy(b.missed[1:], b.missed[:ways-1])
+	b.missed[0] = half
+	return false
 }
 
 // put makes e the newest; the first entry that no longer holds, or else the oldest, goes.
@@ -91,8 +105,7 @@ func (m *matchCache) lookup(p *accounts.Profile, subject []byte) *entry {
 			return e
 		}
 	}
-	if b.missed != h {
-		b.missed = h
+	if !b.again(h) {
 		if e := m.lookupPrefix(p, subject); e != nil {
 			return e
 		}

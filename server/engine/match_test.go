@@ -298,3 +298,22 @@ func TestSweep(t *testing.T) {
 	}
 	runtime.KeepAlive(&m)
 }
+
+// TestMatchInTurn: as many subjects as fit, asked for in turn, are all remembered.
+func TestMatchInTurn(t *testing.T) {
+	x := newFixture(t, matchConfig())
+	p := x.connect(&discarding{}, "free").profile.Load()
+	m := newMatchCache(64)
+	m.exact = m.exact[:1] // so that all share a bucket
+	subjects := []string{"a.1", "b.1", "c.1", "d.1"}
+	for range 2 {
+		for _, s := range subjects {
+			m.lookup(p, []byte(s))
+		}
+	}
+	for _, s := range subjects {
+		if e := m.lookup(p, []byte(s)); e.subject != s {
+			t.Errorf("%s has the entry of %q", s, e.subject)
+		}
+	}
+}
