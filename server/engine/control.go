@@ -185,6 +185,11 @@ func (w *worker) bind(c *Conn, id *accounts.Identity, err error) error {
 	if err := w.engine.handler.Admit(c, id); err != nil {
 		return w.bind(c, nil, err)
 	}
+	if old := c.identity.Load(); c.has(flagConnectSeen) || old != nil && old.Profile != id.Profile {
+		// Who logs in again begins anew: what there is was permitted to somebody else, and other clients'
+		// match entries know it as theirs.
+		c.removeAllSubscriptions()
+	}
 	c.Bind(id)
 	w.engine.handler.Bound(c)
 	w.adopt(c)

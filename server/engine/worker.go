@@ -70,7 +70,7 @@ func newWorker(e *Engine, cacheSize int) *worker {
 // beginning of a frame; keep it, and read on, to a length of at least w.parser.Need(). The caller flushes.
 // After errSuspended the connection must not be read until it is woken; any other error has ended it.
 func (w *worker) input(c *Conn, b []byte) (used int, err error) {
-	w.begin(c)
+	w.adopt(c)
 	for used < len(b) {
 		n, err := w.parser.Next(b[used:], &w.frame)
 		if err != nil {
@@ -98,18 +98,13 @@ func (w *worker) input(c *Conn, b []byte) (used int, err error) {
 	return used, nil
 }
 
-// begin loads what a batch of c's frames needs.
-func (w *worker) begin(c *Conn) {
+// adopt takes over who c is and what it may send: for a batch of its frames, and again after a change within one.
+func (w *worker) adopt(c *Conn) {
 	s := w.engine.settings.Load()
 	w.parser.Limits = wire.Limits{ControlLineBytes: s.MaxControlLineBytes, PayloadBytes: s.MaxPayloadBytes}
-	w.adopt(c)
-}
-
-// adopt takes over who c is, also after it has changed within a batch.
-func (w *worker) adopt(c *Conn) {
 	w.profile = c.profile.Load()
 	w.flags = flag(c.flags.Load())
-	if w.engine.settings.Load().Trace {
+	if s.Trace {
 		w.flags |= flagTrace
 	}
 	if w.profile == nil {
