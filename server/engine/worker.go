@@ -15,9 +15,7 @@ const (
 	readBytes = 256 << 10
 	// stageTargets: with so many targets in a batch the worker flushes early, which bounds its memory.
 	stageTargets = 256
-	// stagesKept is how many empty stages a worker keeps.
-	stagesKept = 64
-	// sweepInterval is how often a worker looks for dead entries in its match cache.
+	// sweepInterval is how often a worker looks for memory that it no longer needs.
 	sweepInterval = int64(time.Second)
 )
 
@@ -40,6 +38,7 @@ type worker struct {
 	stages []*stage // by slot of the connection
 	dirty  []*stage // in the order in which they were begun
 	free   []*stage
+	widest int // most targets of one batch since the last sweep
 
 	// slow is a target that fell behind during this batch; the publisher may be parked for it.
 	slow *Conn
@@ -199,10 +198,9 @@ func (w *worker) flush() {
 		w.stages[s.conn.slot] = nil
 		s.conn = nil
 		w.dirty[i] = nil
-		if len(w.free) < stagesKept {
-			w.free = append(w.free, s)
-		}
+		w.free = append(w.free, s)
 	}
+	w.widest = max(w.widest, len(w.dirty))
 	w.dirty = w.dirty[:0]
 }
 
@@ -283,12 +281,21 @@ func (w *worker) drain(c *Conn) {
 	}
 }
 
-// maybeSweep clears dead entries out of the match cache now and then.
+// maybeSweep gives up, now and then, stages that the last batches did not need and match entries that no longer
+// hold, which would keep closed connections alive.
 func (w *worker) maybeSweep() {
-	now, ended := w.engine.clock.Load(), w.engine.ended.Load()
-	if ended == w.sweptAfter || now-w.swept < sweepInterval {
+	now := w.engine.clock.Load()
+	if now-w.swept < sweepInterval {
 		return
 	}
-	w.swept, w.sweptAfter = now, ended
-	w.match.sweep()
+	w.swept = now
+	if len(w.free) > w.widest {
+		clear(w.free[w.widest:])
+		w.free = w.free[:w.widest]
+	}
+	w.widest = 0
+	if ended := w.engine.ended.Load(); ended != w.sweptAfter {
+		w.sweptAfter = ended
+		w.match.sweep()
+	}
 }
