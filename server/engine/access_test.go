@@ -303,7 +303,7 @@ func TestVerboseRefusals(t *testing.T) {
 	both(t, func(t *testing.T, pollers int) {
 		h := start(t, pollers, users(), nil)
 		c := h.dial()
-		c.send("%s", `CONNECT {"user":"alice","pass":"alice"}` + "\r\nSUB > 1\r\nSUB foo.a 1\r\n" + pub("baz", "x") + pub("bar", "x") + "UNSUB 9\r\nPING\r\n")
+		c.send("%s", `CONNECT {"user":"alice","pass":"alice"}`+"\r\nSUB > 1\r\nSUB foo.a 1\r\n"+pub("baz", "x")+pub("bar", "x")+"UNSUB 9\r\nPING\r\n")
 		c.expect("+OK", subscribeViolation(">"), "+OK", publishViolation("baz"), "+OK", "+OK", "PONG")
 	})
 }

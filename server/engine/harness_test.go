@@ -45,6 +45,7 @@ type harness struct {
 	listener net.Listener
 	streams  bool
 	mayBlock atomic.Bool
+	gate     atomic.Pointer[chan struct{}] // what slow checks of credentials wait for, nil for nothing
 
 	mu     sync.Mutex
 	closed []engine.Reason
@@ -112,7 +113,17 @@ func (h *harness) credentials(o *wire.Connect) accounts.Credentials {
 	return accounts.Credentials{Username: o.User, Password: o.Password, Token: o.Token}
 }
 
+// hold lets checks of credentials that may block wait until the channel is closed.
+func (h *harness) hold() chan struct{} {
+	gate := make(chan struct{})
+	h.gate.Store(&gate)
+	return gate
+}
+
 func (h *harness) Authenticate(_ *engine.Conn, o *wire.Connect) (*accounts.Identity, error) {
+	if gate := h.gate.Load(); gate != nil {
+		<-*gate
+	}
 	return h.policy.Authenticate(h.credentials(o))
 }
 

@@ -77,8 +77,8 @@ func (e *Engine) check(c *Conn, s *Settings, now time.Time) {
 		}
 	case stuck > s.WriteDeadline:
 		e.slowConsumer(c, ReasonSlowDeadline, nil)
-	case !c.has(flagIdentified):
-		if e.handler.AuthRequired(c) && now.Sub(c.meta.Start) > s.AuthTimeout {
+	case !c.has(flagIdentified) && e.handler.AuthRequired(c):
+		if now.Sub(c.meta.Start) > s.AuthTimeout {
 			c.Close(ReasonAuthTimeout, "Authentication Timeout")
 		}
 	default:
