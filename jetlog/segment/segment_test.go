@@ -49,21 +49,28 @@ func (d *data) tryWrite(fs vfs.FS, c segment.WriterConfig) (segment.Summary, err
 	if err != nil {
 		return segment.Summary{}, err
 	}
+	if err := d.addTo(w); err != nil {
+		return segment.Summary{}, err
+	}
+	return w.Finish()
+}
+
+func (d *data) addTo(w *segment.Writer) error {
 	for _, stream := range d.streams {
 		for _, m := range d.messages[stream] {
 			if err := w.Add(stream, m); err != nil {
-				return segment.Summary{}, err
+				return err
 			}
 		}
 	}
 	for _, t := range d.tables {
 		for _, f := range t.facts {
 			if err := w.AddFact(t.stream, t.kind, f.Hash, f.Value); err != nil {
-				return segment.Summary{}, err
+				return err
 			}
 		}
 	}
-	return w.Finish()
+	return nil
 }
 
 // shape says what random data look like.
@@ -154,8 +161,12 @@ func randomFacts(r *rand.Rand, n int) []segment.Fact {
 		v := r.Uint64N(1 << 40)
 		facts[i].Value = segment.Value{v, v + r.Uint64N(1000), r.Uint64() >> r.IntN(64)}
 	}
-	slices.SortFunc(facts, func(a, b segment.Fact) int { return bytes.Compare(a.Hash[:], b.Hash[:]) })
+	sortFacts(facts)
 	return slices.CompactFunc(facts, func(a, b segment.Fact) bool { return a.Hash == b.Hash })
+}
+
+func sortFacts(facts []segment.Fact) {
+	slices.SortFunc(facts, func(a, b segment.Fact) int { return bytes.Compare(a.Hash[:], b.Hash[:]) })
 }
 
 // The naive answers.
