@@ -2,6 +2,7 @@ package wal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -76,8 +77,7 @@ func Open(cfg Config) (*Log, *Recovered, error) {
 	l.segments.supply.L = &l.mu
 	recovered, previous, err := l.recover()
 	if err != nil {
-		l.segments.close()
-		_ = lock.Close() // the first error says what happened
+		_ = errors.Join(l.segments.close(), lock.Close()) // the first error says what happened
 		return nil, nil, fmt.Errorf("open log %s: %w", cfg.Dir, noSpace(err))
 	}
 	l.goroutines.Go(func() { l.write(previous) })
@@ -333,8 +333,7 @@ func (l *Log) Stats() Stats {
 func (l *Log) Close() error {
 	if l.beginClose() {
 		l.goroutines.Wait()
-		l.segments.close()
-		if err := l.lock.Close(); err != nil {
+		if err := errors.Join(l.segments.close(), l.lock.Close()); err != nil {
 			l.fail(fmt.Errorf("close log: %w", err))
 		}
 		close(l.ended)

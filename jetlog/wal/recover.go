@@ -37,8 +37,12 @@ func (r *recovery) recover() error {
 	return r.judge()
 }
 
-// list finds the files of the log, and clears away what never became part of it.
+// list finds the files of the log, and clears away what never became part of it. The names that it finds
+// may not be safe yet: were one undone after the file has got another number, it would look damaged.
 func (r *recovery) list() (numbers []uint64, err error) {
+	if err := r.maker.fs.SyncDir(r.maker.dir); err != nil {
+		return nil, fmt.Errorf("sync log directory: %w", err)
+	}
 	entries, err := r.maker.fs.List(r.maker.dir)
 	if err != nil {
 		return nil, fmt.Errorf("list log: %w", err)

@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"errors"
 	"slices"
 	"sync"
 )
@@ -96,13 +97,15 @@ func (s *segments) files() int {
 }
 
 // close closes what is open.
-func (s *segments) close() {
+func (s *segments) close() error {
+	var errs []error
 	for _, x := range append(s.used, s.ready...) {
 		if x.file != nil {
-			_ = x.file.Close() // what was written to it was synced
+			errs = append(errs, x.file.Close())
 			x.file = nil
 		}
 	}
+	return errors.Join(errs...)
 }
 
 // Pinned is the oldest segment of a log: as long as it is needed, nothing after it becomes free.
