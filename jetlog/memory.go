@@ -1,20 +1,21 @@
 package jetlog
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
-// chunkSize is how many sequences share a chunk. A chunk without live messages is freed, so that a
-// hole between live messages costs a pointer for so many sequences.
-const chunkSize = 256
+// chunkSize is how many sequences share a chunk. A chunk without live messages is freed, so that
+// holes between live messages cost nothing however long they are.
+const chunkSize = 64
 
 // Memory is a body that is nothing but memory, with exact tables: for memory streams, and as what
 // other bodies are compared with.
 //
-// Invariants: chunks[i] holds the sequences (base+i)*chunkSize and so on, and is nil when none of
-// them lives; the last chunk is not nil; every live record is in the list of its subject; every
-// subject in the table has a live record.
+// Invariants: chunks have a live record each and are in the order of their numbers; every live record
+// is in the list of its subject; every subject in the table has a live record.
 type Memory struct {
 	chunks   []*chunk
-	base     uint64
 	subjects map[string]*sequences
 	ids      map[string]noted
 	// order has the ids by the time at which they were noted, oldest first. One that was noted
@@ -22,7 +23,9 @@ type Memory struct {
 	order []notedID
 }
 
+// chunk has the sequences from number*chunkSize on.
 type chunk struct {
+	number  uint64
 	records [chunkSize]record
 	live    int
 }
@@ -41,8 +44,8 @@ type noted struct {
 }
 
 type notedID struct {
-	id   string
-	time int64
+	noted
+	id string
 }
 
 // NewMemory returns an empty body.
@@ -50,10 +53,22 @@ func NewMemory() *Memory {
 	return &Memory{subjects: map[string]*sequences{}, ids: map[string]noted{}}
 }
 
+// find returns the position of the first chunk with a number >= the given one, and whether it is
+// that one. Without holes it is found at once.
+func (m *Memory) find(number uint64) (int, bool) {
+	if len(m.chunks) == 0 || number <= m.chunks[0].number {
+		return 0, len(m.chunks) > 0 && number == m.chunks[0].number
+	}
+	if i := number - m.chunks[0].number; i < uint64(len(m.chunks)) && m.chunks[i].number == number {
+		return int(i), true
+	}
+	return slices.BinarySearchFunc(m.chunks, number, func(c *chunk, n uint64) int { return cmp.Compare(c.number, n) })
+}
+
 // at returns the live record of seq, nil if there is none.
 func (m *Memory) at(seq uint64) *record {
-	i := seq/chunkSize - m.base
-	if i >= uint64(len(m.chunks)) || m.chunks[i] == nil {
+	i, found := m.find(seq / chunkSize)
+	if !found {
 		return nil
 	}
 	r := &m.chunks[i].records[seq%chunkSize]
@@ -71,18 +86,13 @@ func (m *Memory) Append(message *Message, meta *Meta) {
 		m.subjects[message.Subject] = list
 	}
 	list.add(message.Sequence)
-	n := message.Sequence / chunkSize
-	if len(m.chunks) == 0 {
-		m.base = n
+	number := message.Sequence / chunkSize
+	n := len(m.chunks)
+	if n == 0 || m.chunks[n-1].number != number {
+		m.chunks = append(m.chunks, &chunk{number: number})
+		n++
 	}
-	for n-m.base >= uint64(len(m.chunks)) {
-		m.chunks = append(m.chunks, nil)
-	}
-	c := m.chunks[n-m.base]
-	if c == nil {
-		c = &chunk{}
-		m.chunks[n-m.base] = c
-	}
+	c := m.chunks[n-1]
 	c.live++
 	c.records[message.Sequence%chunkSize] = record{
 		subject: list, header: message.Header, payload: message.Payload,
@@ -93,7 +103,6 @@ func (m *Memory) Append(message *Message, meta *Meta) {
 // Remove removes a live message.
 func (m *Memory) Remove(meta *Meta, _ Reason) {
 	m.remove(meta.Sequence)
-	m.trim()
 }
 
 // RemoveRange removes all live messages from..to.
@@ -101,44 +110,41 @@ func (m *Memory) RemoveRange(from, to uint64, _ Reason) {
 	for seq := m.next(from); seq != 0 && seq <= to; seq = m.next(seq + 1) {
 		m.remove(seq)
 	}
-	m.trim()
 }
 
-// remove removes a message and may leave nil chunks at both ends.
+// remove removes a message, and its chunk when that was its last.
 func (m *Memory) remove(seq uint64) {
-	r := m.at(seq)
-	if r == nil {
+	i, found := m.find(seq / chunkSize)
+	if !found {
 		return
 	}
-	list := r.subject
+	c := m.chunks[i]
+	list := c.records[seq%chunkSize].subject
+	if list == nil {
+		return
+	}
 	list.remove(seq)
 	if list.len() == 0 {
 		delete(m.subjects, list.subject)
 	}
-	*r = record{}
-	c := &m.chunks[seq/chunkSize-m.base]
-	(*c).live--
-	if (*c).live == 0 {
-		*c = nil
-	}
-}
-
-// trim drops nil chunks at both ends.
-func (m *Memory) trim() {
-	for len(m.chunks) > 0 && m.chunks[0] == nil {
+	c.records[seq%chunkSize] = record{}
+	c.live--
+	switch {
+	case c.live > 0:
+	case i == 0:
+		m.chunks[0] = nil
 		m.chunks = m.chunks[1:]
-		m.base++
-	}
-	for n := len(m.chunks); n > 0 && m.chunks[n-1] == nil; n-- {
-		m.chunks = m.chunks[:n-1]
+	default:
+		m.chunks = slices.Delete(m.chunks, i, i+1)
 	}
 }
 
 // Remember notes a message id.
 func (m *Memory) Remember(id []byte, seq uint64, time int64) {
 	key := string(id)
-	m.ids[key] = noted{seq, time}
-	m.order = append(m.order, notedID{key, time})
+	n := noted{seq, time}
+	m.ids[key] = n
+	m.order = append(m.order, notedID{n, key})
 }
 
 // Forget drops all ids with a time < before.

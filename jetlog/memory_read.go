@@ -2,6 +2,7 @@ package jetlog
 
 import (
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -27,16 +28,18 @@ func (m *Memory) Load(seq uint64) (Message, error) {
 func (m *Memory) Next(seq uint64) (uint64, error) { return m.next(seq), nil }
 
 func (m *Memory) next(seq uint64) uint64 {
-	seq = max(seq, m.base*chunkSize)
-	for i := seq/chunkSize - m.base; i < uint64(len(m.chunks)); i++ {
-		if c := m.chunks[i]; c != nil {
-			for k := seq % chunkSize; k < chunkSize; k++ {
-				if c.records[k].subject != nil {
-					return (m.base+i)*chunkSize + k
-				}
+	i, found := m.find(seq / chunkSize)
+	k := uint64(0)
+	if found {
+		k = seq % chunkSize
+	}
+	for ; i < len(m.chunks); i++ {
+		for ; k < chunkSize; k++ {
+			if m.chunks[i].records[k].subject != nil {
+				return m.chunks[i].number*chunkSize + k
 			}
 		}
-		seq = 0
+		k = 0
 	}
 	return 0
 }
@@ -77,19 +80,20 @@ func (m *Memory) LastOf(filter Filter, upTo uint64) (uint64, error) {
 	if subject, ok := filter.Literal(); ok {
 		return lastUpTo(m.subjects[subject], upTo), nil
 	}
-	if len(m.chunks) == 0 {
-		return 0, nil
+	i, found := m.find(upTo / chunkSize)
+	k := upTo%chunkSize + 1
+	if !found {
+		i--
+		k = chunkSize
 	}
-	bottom := m.base * chunkSize
-	seq := min(upTo, bottom+uint64(len(m.chunks))*chunkSize-1)
-	for ; seq >= bottom && seq > 0; seq-- {
-		if m.chunks[seq/chunkSize-m.base] == nil {
-			seq -= seq % chunkSize
-			continue
+	for ; i >= 0; i-- {
+		c := m.chunks[i]
+		for ; k > 0; k-- {
+			if r := &c.records[k-1]; r.subject != nil && filter.Matches(r.subject.subject) {
+				return c.number*chunkSize + k - 1, nil
+			}
 		}
-		if r := m.at(seq); r != nil && filter.Matches(r.subject.subject) {
-			return seq, nil
-		}
+		k = chunkSize
 	}
 	return 0, nil
 }
@@ -130,21 +134,17 @@ func (m *Memory) Count(filter Filter, from uint64) (uint64, error) {
 
 func (m *Memory) countAll(from uint64) uint64 {
 	n := uint64(0)
-	from = max(from, m.base*chunkSize)
-	for i := from/chunkSize - m.base; i < uint64(len(m.chunks)); i++ {
-		c := m.chunks[i]
-		switch {
-		case c == nil:
-		case from == 0:
-			n += uint64(c.live)
-		default:
-			for k := from % chunkSize; k < chunkSize; k++ {
-				if c.records[k].subject != nil {
-					n++
-				}
+	i, found := m.find(from / chunkSize)
+	if found {
+		for k := from % chunkSize; k < chunkSize; k++ {
+			if m.chunks[i].records[k].subject != nil {
+				n++
 			}
 		}
-		from = 0
+		i++
+	}
+	for ; i < len(m.chunks); i++ {
+		n += uint64(m.chunks[i].live)
 	}
 	return n
 }
@@ -189,17 +189,16 @@ func (m *Memory) MessageID(id []byte) (seq uint64, time int64, err error) {
 
 // FirstAfter returns the first live sequence with a time >= time.
 func (m *Memory) FirstAfter(time int64) (uint64, error) {
-	for i, c := range m.chunks {
-		if c == nil || c.latest() < time {
-			continue
-		}
-		for k := range c.records {
-			if r := &c.records[k]; r.subject != nil && r.time >= time {
-				return (m.base+uint64(i))*chunkSize + uint64(k), nil
-			}
-		}
+	i := sort.Search(len(m.chunks), func(i int) bool { return m.chunks[i].latest() >= time })
+	if i == len(m.chunks) {
+		return 0, nil
 	}
-	return 0, nil
+	c := m.chunks[i]
+	k := 0
+	for c.records[k].subject == nil || c.records[k].time < time {
+		k++
+	}
+	return c.number*chunkSize + uint64(k), nil
 }
 
 // latest returns the time of the last live message, which a chunk has.

@@ -1,0 +1,457 @@
+package jetlog_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"runnel/headers"
+	"runnel/jetlog"
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+)
+
+var update = flag.Bool("update", false, "write what scenarios print into their files")
+
+// TestScenarios runs the text files of testdata/scenarios: commands, a line `----`, and what they
+// print, up to an empty line. Lines with # are comments. After every command the stream is checked,
+// and a second replica that got the encoded command has the same result, hash and snapshot.
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("testdata/scenarios/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := runScenario(t, string(text))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if got != string(text) {
+				t.Errorf("%s: got\n%s\nwant\n%s", file, got, text)
+			}
+		})
+	}
+}
+
+// runScenario returns the text with what the commands print now.
+func runScenario(t *testing.T, text string) string {
+	t.Helper()
+	w := &world{t: t, clock: 1000 * int64(time.Second)}
+	var out strings.Builder
+	var printed []string
+	expected := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case line == "----":
+			expected = true
+			out.WriteString("----\n")
+			for _, p := range printed {
+				out.WriteString(p + "\n")
+			}
+			printed = nil
+		case expected && line != "":
+		default:
+			expected = false
+			out.WriteString(line + "\n")
+			if line != "" && !strings.HasPrefix(line, "#") {
+				printed = append(printed, w.run(line)...)
+			}
+		}
+	}
+	return out.String()
+}
+
+// world is a stream with a body in memory, and a second replica.
+type world struct {
+	t      *testing.T
+	clock  int64
+	stream *jetlog.Stream
+	body   *jetlog.Memory
+	twin   *jetlog.Stream
+	other  *jetlog.Memory
+	// quiet leaves out the comparison within a repeat.
+	quiet bool
+}
+
+// run carries out a line and returns what it prints.
+func (w *world) run(line string) []string {
+	w.t.Helper()
+	verb, rest, _ := strings.Cut(line, " ")
+	args := strings.Fields(rest)
+	switch verb {
+	case "stream":
+		return w.create(rest)
+	case "sleep":
+		d, err := time.ParseDuration(args[0])
+		w.must(err)
+		w.clock += int64(d)
+		return nil
+	case "repeat":
+		n, _, _ := strings.Cut(rest, " ")
+		_, inner, _ := strings.Cut(rest, " ")
+		w.quiet = true
+		for range number(n) {
+			w.run(inner)
+		}
+		w.quiet = false
+		w.compare(nil)
+		return nil
+	case "state":
+		return w.state()
+	case "messages":
+		return w.messages()
+	case "removed":
+		return w.removed()
+	case "show":
+		return []string{w.show(args[0])}
+	case "fetch":
+		return w.fetch(args)
+	case "snapshot":
+		return w.snapshot()
+	}
+	c, err := w.parse(verb, rest, args)
+	if err != nil {
+		return []string{"error: " + err.Error()}
+	}
+	return []string{w.describe(w.apply(c))}
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) create(text string) []string {
+	var cfg config.Stream
+	w.must(strict(text, &cfg))
+	if cfg.Name == "" {
+		cfg.Name = "S"
+	}
+	cfg, err := cfg.Normalized(config.Limits{}, false)
+	if err != nil {
+		return []string{"error: " + err.Error()}
+	}
+	w.stream, w.body = jetlog.New(7, cfg, w.clock), jetlog.NewMemory()
+	w.twin, w.other = jetlog.New(7, cfg, w.clock), jetlog.NewMemory()
+	return []string{"ok"}
+}
+
+func strict(text string, value any) error {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	return d.Decode(value)
+}
+
+func number(s string) uint64 {
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// parse returns the command of a line.
+func (w *world) parse(verb, rest string, args []string) (command.Command, error) {
+	named := map[string]string{}
+	for _, a := range args {
+		if name, value, ok := strings.Cut(a, "="); ok {
+			named[name] = value
+		}
+	}
+	num := func(name string) uint64 {
+		n, _ := strconv.ParseUint(named[name], 10, 64)
+		return n
+	}
+	switch verb {
+	case "pub":
+		return w.publish(args), nil
+	case "delete":
+		return &command.Delete{Time: w.clock, Sequence: number(args[0])}, nil
+	case "purge":
+		return &command.Purge{Time: w.clock, Filter: named["filter"], Sequence: num("seq"), Keep: num("keep")}, nil
+	case "expire":
+		return &command.Expire{Time: w.clock, Max: num("max")}, nil
+	case "config":
+		cfg := *w.stream.Config()
+		w.must(strict(rest, &cfg))
+		cfg, err := cfg.Normalized(config.Limits{}, false)
+		return &command.Configure{Time: w.clock, Config: cfg}, err
+	case "consumer", "create", "change":
+		name, text, _ := strings.Cut(rest, " ")
+		cfg := config.Consumer{Durable: name, Ack: config.AckExplicit}
+		w.must(strict(text, &cfg))
+		cfg, err := cfg.Normalized(w.stream.Config(), config.Limits{}, false)
+		action := map[string]command.Action{"create": command.CreateOnly, "change": command.UpdateOnly}[verb]
+		return &command.ConsumerCreate{Time: w.clock, Action: action, Max: 3, Config: cfg}, err
+	case "remove":
+		return &command.ConsumerDelete{Time: w.clock, Consumer: args[0]}, nil
+	case "ack", "nak", "term", "progress":
+		return w.answer(verb, args, named["delay"]), nil
+	case "deadlines":
+		return &command.AckDeadline{Time: w.clock}, nil
+	case "pause":
+		d, err := time.ParseDuration(args[1])
+		return &command.Pause{Time: w.clock, Consumer: args[0], Until: w.clock + int64(d)}, err
+	case "reset":
+		return &command.Reset{Time: w.clock, Consumer: args[0], Sequence: num("seq")}, nil
+	case "pin":
+		return &command.Pin{Time: w.clock, Consumer: args[0], Group: args[1], ID: named["id"]}, nil
+	}
+	return nil, errors.New("unknown command " + verb)
+}
+
+// publish returns the command for: subject payload Name:Value ...
+func (w *world) publish(args []string) command.Command {
+	c := &command.Publish{Time: w.clock, Subject: args[0]}
+	for _, a := range args[1:] {
+		name, value, isHeader := strings.Cut(a, ":")
+		switch {
+		case !isHeader && strings.HasPrefix(a, "size="):
+			c.Payload = bytes.Repeat([]byte("x"), int(number(a[5:])))
+		case !isHeader && a == "internal":
+			c.Internal = true
+		case !isHeader:
+			c.Payload = []byte(a)
+		default:
+			c.Header = headers.Add(c.Header, name, value)
+		}
+	}
+	return c
+}
+
+func (w *world) answer(verb string, args []string, delay string) command.Command {
+	c := &command.Ack{Time: w.clock, Consumer: args[0]}
+	answers := map[string]command.Answer{
+		"ack": command.Done, "nak": command.Nak, "term": command.Terminate, "progress": command.Progress,
+	}
+	for _, a := range args[1:] {
+		if strings.Contains(a, "=") {
+			continue
+		}
+		reply := command.Reply{Answer: answers[verb], Sequence: number(a)}
+		if delay != "" {
+			d, err := time.ParseDuration(delay)
+			w.must(err)
+			reply.Delay = d
+		}
+		c.Replies = append(c.Replies, reply)
+	}
+	return c
+}
+
+// apply gives a command to both replicas, in the encoded form to the second, and compares them.
+func (w *world) apply(c command.Command) jetlog.Result {
+	w.t.Helper()
+	encoded := command.Append(nil, c)
+	r, err := w.stream.Apply(c, w.body)
+	w.must(err)
+	decoded, err := command.Decode(encoded)
+	w.must(err)
+	other, err := w.twin.Apply(decoded, w.other)
+	w.must(err)
+	if got, want := fmt.Sprint(other), fmt.Sprint(r); got != want {
+		w.t.Fatalf("%#v: the second replica says %s, the first %s", c, got, want)
+	}
+	w.compare(c)
+	return r
+}
+
+// compare checks both replicas and that they are the same.
+func (w *world) compare(c command.Command) {
+	w.t.Helper()
+	if w.quiet {
+		return
+	}
+	if err := w.stream.Check(w.body); err != nil {
+		w.t.Fatalf("after %#v: %v", c, err)
+	}
+	if w.stream.Hash() != w.twin.Hash() {
+		w.t.Fatalf("after %#v: hashes differ", c)
+	}
+	if !bytes.Equal(w.stream.AppendSnapshot(nil), w.twin.AppendSnapshot(nil)) {
+		w.t.Fatalf("after %#v: snapshots differ", c)
+	}
+	if !bytes.Equal(w.body.AppendSnapshot(nil), w.other.AppendSnapshot(nil)) {
+		w.t.Fatalf("after %#v: bodies differ", c)
+	}
+}
+
+// snapshot replaces the second replica by one that is restored from the first.
+func (w *world) snapshot() []string {
+	var err error
+	w.twin, err = jetlog.Restore(w.stream.AppendSnapshot(nil))
+	w.must(err)
+	w.other, err = jetlog.RestoreMemory(w.body.AppendSnapshot(nil))
+	w.must(err)
+	w.compare(nil)
+	return nil
+}
+
+// fetch delivers like a leader: what is to be delivered again first, then what is new, as far as
+// max_ack_pending allows.
+func (w *world) fetch(args []string) []string {
+	c := w.stream.Consumer(args[0])
+	if c == nil {
+		return []string{"no consumer"}
+	}
+	n := uint64(1)
+	if len(args) > 1 {
+		n = number(args[1])
+	}
+	d := choose(w.stream, w.body, c, n, w.clock)
+	if len(d.Messages) == 0 {
+		return []string{"nothing"}
+	}
+	again := map[uint64]uint64{}
+	for _, m := range d.Messages {
+		again[m.Sequence] = c.Deliveries(m.Sequence)
+	}
+	w.apply(d)
+	out := make([]string, 0, len(d.Messages))
+	for i, m := range d.Messages {
+		message, err := w.body.Load(m.Sequence)
+		w.must(err)
+		text := fmt.Sprintf("%d: %d %s %q", d.From+uint64(i), m.Sequence, message.Subject, message.Payload)
+		if m.Again {
+			text += fmt.Sprintf(" delivery %d", again[m.Sequence]+1)
+		}
+		out = append(out, text)
+	}
+	return append(out, fmt.Sprintf("pending %d, ack pending %d", c.Pending(), c.AckPending()))
+}
+
+// choose returns what a leader would deliver next.
+func choose(s *jetlog.Stream, m jetlog.Messages, c *jetlog.Consumer, n uint64, now int64) *command.Deliver {
+	d := &command.Deliver{
+		Time: now, Consumer: c.Name(), Incarnation: c.Incarnation(), From: c.Delivered().Consumer + 1,
+	}
+	if c.PausedUntil() > now {
+		return d
+	}
+	c.Redelivery(func(seq, _ uint64) bool {
+		if uint64(len(d.Messages)) < n {
+			d.Messages = append(d.Messages, command.Delivery{Sequence: seq, Again: true})
+		}
+		return uint64(len(d.Messages)) < n
+	})
+	open := c.AckPending()
+	above := uint64(0)
+	for uint64(len(d.Messages)) < n {
+		if limit := c.Config().MaxAckPending; limit > 0 && open >= limit && c.Config().Ack != config.AckNone {
+			break
+		}
+		seq, err := c.Next(above, m)
+		if err != nil || seq == 0 {
+			break
+		}
+		d.Messages = append(d.Messages, command.Delivery{Sequence: seq})
+		above = seq
+		open++
+	}
+	return d
+}
+
+func (w *world) describe(r jetlog.Result) string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	switch {
+	case r.Code != 0:
+		add("refused %d", r.Code)
+		if r.Detail != "" {
+			add("%s", r.Detail)
+		}
+	case r.Duplicate:
+		add("duplicate of %d", r.Sequence)
+	case r.Stored:
+		add("stored %d", r.Sequence)
+	case r.Sequence > 0:
+		add("ok %d", r.Sequence)
+	case r.Created:
+		add("created")
+	default:
+		add("ok")
+	}
+	if r.Removed > 0 {
+		add("removed %d", r.Removed)
+	}
+	if r.More {
+		add("more")
+	}
+	for _, e := range r.Exhausted {
+		add("%s exhausted %d after %d", e.Consumer, e.Sequence, e.Deliveries)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (w *world) state() []string {
+	s := w.stream.State()
+	return []string{fmt.Sprintf("messages %d, bytes %d, first %d, last %d", s.Messages, s.Bytes, s.First, s.Last)}
+}
+
+func (w *world) messages() []string {
+	var out []string
+	for seq, _ := w.body.Next(0); seq != 0; seq, _ = w.body.Next(seq + 1) {
+		message, err := w.body.Load(seq)
+		w.must(err)
+		text := fmt.Sprintf("%d %s %q", seq, message.Subject, message.Payload)
+		for name, value := range headers.All(message.Header) {
+			text += fmt.Sprintf(" %s:%s", name, value)
+		}
+		out = append(out, text)
+	}
+	if len(out) == 0 {
+		return []string{"none"}
+	}
+	return out
+}
+
+func (w *world) removed() []string {
+	text := fmt.Sprintf("published %d", w.stream.Published())
+	for r := jetlog.Reason(0); r <= jetlog.NoInterest; r++ {
+		if n := w.stream.Removed(r); n > 0 {
+			text += fmt.Sprintf(", %s %d", r, n)
+		}
+	}
+	return []string{text}
+}
+
+func (w *world) show(name string) string {
+	c := w.stream.Consumer(name)
+	if c == nil {
+		return "no consumer"
+	}
+	text := fmt.Sprintf("delivered %d/%d, floor %d/%d, pending %d, ack pending %d, redelivered %d",
+		c.Delivered().Consumer, c.Delivered().Stream, c.AckFloor().Consumer, c.AckFloor().Stream,
+		c.Pending(), c.AckPending(), c.Redelivered())
+	if at := c.NextDeadline(); at != 0 {
+		text += fmt.Sprintf(", deadline in %s", time.Duration(at-w.clock))
+	}
+	if at := c.PausedUntil(); at != 0 {
+		text += fmt.Sprintf(", paused for %s", time.Duration(at-w.clock))
+	}
+	for _, group := range c.Config().PriorityGroups {
+		if id, _ := c.Pinned(group); id != "" {
+			text += fmt.Sprintf(", %s is %s", group, id)
+		}
+	}
+	return text
+}

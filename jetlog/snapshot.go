@@ -1,0 +1,121 @@
+package jetlog
+
+import (
+	"errors"
+	"fmt"
+
+	"runnel/jetlog/codec"
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+)
+
+// snapshotVersion is the first byte of a snapshot.
+const snapshotVersion = 1
+
+// ErrNewer is wrapped by the error for a snapshot of a later version: it was written by a newer
+// program, nothing is wrong with it.
+var ErrNewer = command.ErrNewer
+
+var errSnapshot = errors.New("not a sound snapshot")
+
+// AppendSnapshot appends the whole state of the stream, apart from the bodies of its messages. Equal
+// states give equal bytes. docs/format/snapshot.md is the page for it.
+func (s *Stream) AppendSnapshot(out []byte) []byte {
+	out = append(out, snapshotVersion)
+	out = codec.AppendUint(out, s.id)
+	out = codec.AppendInt(out, s.created)
+	out = command.AppendConfig(out, &s.config)
+	out = codec.AppendUint(out, s.state.First)
+	out = codec.AppendUint(out, s.state.Last)
+	out = codec.AppendInt(out, s.state.FirstTime)
+	out = codec.AppendInt(out, s.state.LastTime)
+	out = codec.AppendUint(out, s.state.Messages)
+	out = codec.AppendUint(out, s.state.Bytes)
+	out = codec.AppendInt(out, s.clock)
+	out = codec.AppendUint(out, s.published)
+	out = codec.AppendUint(out, uint64(len(s.removed)))
+	for _, n := range s.removed {
+		out = codec.AppendUint(out, n)
+	}
+	out = codec.AppendUint(out, s.applied)
+	out = codec.AppendUint(out, s.hash)
+	out = codec.AppendUint(out, s.aged)
+	out = codec.AppendBytes(out, s.lastID)
+	out = appendDeadlines(out, s.ttl.sorted())
+	out = codec.AppendUint(out, s.incarnations)
+	out = codec.AppendUint(out, uint64(len(s.consumers)))
+	for _, c := range s.consumers {
+		out = c.appendSnapshot(out)
+	}
+	return out
+}
+
+// appendDeadlines appends deadlines in their order, times as differences.
+func appendDeadlines(out []byte, list []deadline) []byte {
+	out = codec.AppendUint(out, uint64(len(list)))
+	last := int64(0)
+	for _, d := range list {
+		out = codec.AppendUint(codec.AppendInt(out, d.at-last), d.seq)
+		last = d.at
+	}
+	return out
+}
+
+// Restore returns the stream of a snapshot. It goes on exactly as the one that the snapshot was
+// taken of, with a body that has the same messages.
+func Restore(data []byte) (*Stream, error) {
+	r := codec.NewReader(data)
+	if version := r.Byte(); version > snapshotVersion {
+		return nil, fmt.Errorf("snapshot of version %d, this program knows up to %d: %w", version, snapshotVersion, ErrNewer)
+	} else if version < 1 && r.Err() == nil {
+		r.Fail("a version is 0")
+	}
+	s := New(r.Uint(), config.Stream{}, r.Int())
+	command.ReadConfig(&r, &s.config)
+	s.state = State{First: r.Uint(), Last: r.Uint(), FirstTime: r.Int(), LastTime: r.Int(), Messages: r.Uint(), Bytes: r.Uint()}
+	s.clock, s.published = r.Int(), r.Uint()
+	// A later reason that this program does not know would make the counters wrong.
+	if n := r.Count(1); n > len(s.removed) {
+		return nil, fmt.Errorf("snapshot with %d reasons of removal: %w", n, ErrNewer)
+	} else if n <= len(s.removed) {
+		for i := range n {
+			s.removed[i] = r.Uint()
+		}
+	}
+	s.applied, s.hash, s.aged = r.Uint(), r.Uint(), r.Uint()
+	s.lastID = append(s.lastID, r.Bytes()...)
+	s.ttl.all = readDeadlines(&r)
+	s.incarnations = r.Uint()
+	for range r.Count(minConsumerBytes) {
+		c, err := readConsumer(&r)
+		if err != nil {
+			return nil, err
+		}
+		if n := len(s.consumers); n > 0 && s.consumers[n-1].name >= c.name {
+			return nil, fmt.Errorf("consumers %q and %q: %w", s.consumers[n-1].name, c.name, errSnapshot)
+		}
+		s.consumers = append(s.consumers, c)
+		s.enter(c)
+		if c.stray {
+			s.strays++
+		}
+	}
+	if err := r.End(); err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	if s.state.First > s.state.Last+1 {
+		return nil, fmt.Errorf("first sequence %d and last %d: %w", s.state.First, s.state.Last, errSnapshot)
+	}
+	return s, nil
+}
+
+func readDeadlines(r *codec.Reader) deadlines {
+	var list deadlines
+	last := int64(0)
+	for range r.Count(2) {
+		last += r.Int()
+		list = append(list, deadline{last, r.Uint()})
+	}
+	list.rebuild()
+	return list
+}
