@@ -49,6 +49,9 @@ func (s *Stream) planFit(before *config.Stream, m Messages) error {
 		}
 		p.sort()
 	}
+	if s.config.Discard == config.DiscardNew {
+		return s.settle(m, nil)
+	}
 	messages, bytes := s.state.Messages, s.state.Bytes
 	for i := range p.removals {
 		messages--

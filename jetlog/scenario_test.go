@@ -19,6 +19,9 @@ import (
 	"runnel/jetlog/config"
 )
 
+// epoch is the time at which every stream of a scenario begins: 00:16:40.
+const epoch = 1000 * int64(time.Second)
+
 var update = flag.Bool("update", false, "write what scenarios print into their files")
 
 // TestScenarios runs the text files of testdata/scenarios: commands, a line `----`, and what they
@@ -52,7 +55,7 @@ func TestScenarios(t *testing.T) {
 // runScenario returns the text with what the commands print now.
 func runScenario(t *testing.T, text string) string {
 	t.Helper()
-	w := &world{t: t, clock: 1000 * int64(time.Second)}
+	w := &world{t: t}
 	var out strings.Builder
 	var printed []string
 	expected := false
@@ -146,6 +149,7 @@ func (w *world) create(text string) []string {
 	if cfg.Name == "" {
 		cfg.Name = "S"
 	}
+	w.clock = epoch
 	cfg, err := cfg.Normalized(config.Limits{}, false)
 	if err != nil {
 		return []string{"error: " + err.Error()}

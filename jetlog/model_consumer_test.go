@@ -1,0 +1,269 @@
+package jetlog_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"runnel/jetlog"
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+)
+
+// applyConsumer is apply for what concerns a consumer.
+func (m *model) applyConsumer(c command.Command) string {
+	switch c := c.(type) {
+	case *command.ConsumerCreate:
+		return m.createConsumer(c)
+	case *command.AckDeadline:
+		return m.ackDeadline()
+	case *command.ConsumerDelete:
+		consumer := m.consumers[c.Consumer]
+		if consumer == nil {
+			return "no 10014 "
+		}
+		delete(m.consumers, c.Consumer)
+		return fmt.Sprintf("ok 0 -%d", m.dropUnneeded())
+	case *command.Deliver:
+		if consumer := m.consumers[c.Consumer]; consumer != nil {
+			return consumer.deliver(c)
+		}
+	case *command.Ack:
+		if consumer := m.consumers[c.Consumer]; consumer != nil {
+			return consumer.ack(c)
+		}
+	case *command.Reset:
+		if consumer := m.consumers[c.Consumer]; consumer != nil {
+			return consumer.reset(c)
+		}
+	}
+	return "no 10014 "
+}
+
+// dropUnneeded removes what no consumer of an interest stream needs, and returns how much.
+func (m *model) dropUnneeded() int {
+	n := 0
+	if m.cfg.Retention != config.InterestRetention {
+		return 0
+	}
+	for _, seq := range m.ordered() {
+		if !m.needed(seq) {
+			m.remove(seq, jetlog.Acked)
+			n++
+		}
+	}
+	return n
+}
+
+func (m *model) needed(seq uint64) bool {
+	for _, c := range m.consumers {
+		if c.needs(m.live[seq]) {
+			return true
+		}
+	}
+	return false
+}
+
+// settled removes what a consumer has settled, if that is the rule, and returns how much.
+func (m *model) settled(seqs []uint64) int {
+	n := 0
+	for _, seq := range seqs {
+		if m.live[seq] == nil {
+			continue
+		}
+		if m.cfg.Retention == config.WorkQueueRetention || m.cfg.Retention == config.InterestRetention && !m.needed(seq) {
+			m.remove(seq, jetlog.Acked)
+			n++
+		}
+	}
+	return n
+}
+
+func (m *model) createConsumer(c *command.ConsumerCreate) string {
+	if old := m.consumers[c.Config.Name]; old != nil {
+		old.cfg = c.Config
+		for seq := range old.lasts {
+			if message := m.live[seq]; message == nil || !old.matches(message.subject) {
+				delete(old.lasts, seq)
+			}
+		}
+		return fmt.Sprintf("ok 0 -%d", m.dropUnneeded())
+	}
+	n := &modelConsumer{
+		m: m, name: c.Config.Name, cfg: c.Config, waiting: map[uint64]*modelDelivery{},
+		exhausted: map[uint64]bool{}, lasts: map[uint64]bool{},
+	}
+	var all, matching []uint64
+	for _, seq := range m.ordered() {
+		all = append(all, seq)
+		if n.matches(m.live[seq].subject) {
+			matching = append(matching, seq)
+		}
+	}
+	start := m.last + 1
+	switch c.Config.Deliver {
+	case config.DeliverAll:
+		if len(all) > 0 {
+			start = all[0]
+		}
+	case config.DeliverLast:
+		if len(matching) > 0 {
+			start = matching[len(matching)-1]
+		}
+	case config.DeliverByStartSequence:
+		start = c.Config.StartSequence
+		if len(all) > 0 {
+			start = max(start, all[0])
+		} else {
+			start = max(start, m.last+1)
+		}
+	case config.DeliverByStartTime:
+		for _, seq := range slices.Backward(all) {
+			if m.live[seq].time >= c.Config.StartTime.UnixNano() {
+				start = seq
+			}
+		}
+	case config.DeliverLastPerSubject:
+		bySubject := map[string]uint64{}
+		for _, seq := range matching {
+			bySubject[m.live[seq].subject] = seq
+		}
+		for _, seq := range bySubject {
+			n.lasts[seq] = true
+			start = min(start, seq)
+		}
+		if len(n.lasts) > 0 {
+			n.resume = m.last
+		}
+	}
+	n.delivered.Stream, n.floor.Stream = start-1, start-1
+	m.consumers[n.name] = n
+	return "ok 0 -0"
+}
+
+func (c *modelConsumer) deliver(d *command.Deliver) string {
+	if d.Incarnation != c.incarnation || d.From != c.delivered.Consumer+1 {
+		return "no 10003 the consumer has begun again since"
+	}
+	var done []uint64
+	for _, message := range d.Messages {
+		c.delivered.Consumer++
+		seq := message.Sequence
+		if message.Again {
+			if w := c.waiting[seq]; w != nil {
+				w.count++
+				w.deadline = c.m.clock + int64(c.wait(w.count))
+				c.dequeue(seq)
+			}
+			continue
+		}
+		live := c.m.live[seq]
+		wanted := live != nil && c.needs(live)
+		c.delivered.Stream = seq
+		switch {
+		case !wanted:
+		case c.cfg.Ack == config.AckNone:
+			done = append(done, seq)
+		default:
+			c.waiting[seq] = &modelDelivery{c.delivered.Consumer, 1, c.m.clock + int64(c.wait(1))}
+		}
+	}
+	if len(c.waiting) == 0 {
+		c.settleFloor()
+	}
+	return fmt.Sprintf("ok 0 -%d", c.m.settled(done))
+}
+
+func (c *modelConsumer) wait(n int) time.Duration {
+	if b := c.cfg.Backoff; len(b) > 0 {
+		return b[min(n, len(b))-1]
+	}
+	return c.cfg.AckWait
+}
+
+func (c *modelConsumer) dequeue(seq uint64) {
+	c.queue = slices.DeleteFunc(c.queue, func(q uint64) bool { return q == seq })
+}
+
+// again queues a delivery, or gives it up. It returns what is said about that.
+func (c *modelConsumer) again(seq uint64) string {
+	if c.cfg.MaxDeliver > 0 && c.waiting[seq].count >= c.cfg.MaxDeliver {
+		delete(c.waiting, seq)
+		c.dequeue(seq)
+		c.exhausted[seq] = true
+		return fmt.Sprintf(" %s:%d", c.name, seq)
+	}
+	if !slices.Contains(c.queue, seq) {
+		c.queue = append(c.queue, seq)
+	}
+	return ""
+}
+
+func (m *model) ackDeadline() string {
+	text := "ok 0 -0"
+	for _, name := range slices.Sorted(maps.Keys(m.consumers)) {
+		c := m.consumers[name]
+		for _, seq := range c.due(m.clock) {
+			text += c.again(seq)
+		}
+	}
+	return text
+}
+
+func (c *modelConsumer) ack(a *command.Ack) string {
+	var done []uint64
+	text := ""
+	for _, r := range a.Replies {
+		w := c.waiting[r.Sequence]
+		switch {
+		case r.Answer == command.Done || r.Answer == command.Terminate:
+			before := len(done)
+			for _, seq := range slices.Concat(slices.Collect(maps.Keys(c.waiting)), slices.Collect(maps.Keys(c.exhausted))) {
+				if seq == r.Sequence || seq < r.Sequence && c.cfg.Ack == config.AckAll && r.Answer == command.Done {
+					delete(c.waiting, seq)
+					delete(c.exhausted, seq)
+					c.dequeue(seq)
+					done = append(done, seq)
+				}
+			}
+			if len(done) > before {
+				c.settleFloor()
+			}
+		case w == nil:
+		case r.Answer == command.Progress:
+			w.deadline = c.m.clock + int64(c.wait(w.count))
+			c.dequeue(r.Sequence)
+		case r.Delay > 0:
+			w.deadline = c.m.clock + int64(r.Delay)
+			c.dequeue(r.Sequence)
+		default:
+			text += c.again(r.Sequence)
+		}
+	}
+	return fmt.Sprintf("ok 0 -%d%s", c.m.settled(done), text)
+}
+
+func (c *modelConsumer) reset(r *command.Reset) string {
+	seq := r.Sequence
+	if seq == 0 {
+		seq = c.floor.Stream + 1
+	}
+	for old := range c.waiting {
+		if old >= seq && old <= c.resume {
+			c.lasts[old] = true
+		}
+	}
+	for old := range c.exhausted {
+		if old >= seq {
+			delete(c.exhausted, old)
+			if old <= c.resume {
+				c.lasts[old] = true
+			}
+		}
+	}
+	c.delivered = jetlog.Position{Stream: seq - 1}
+	c.floor = c.delivered
+	c.waiting, c.queue = map[uint64]*modelDelivery{}, nil
+	return fmt.Sprintf("ok %d -%d", seq, c.m.dropUnneeded())
+}

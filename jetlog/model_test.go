@@ -1,0 +1,477 @@
+package jetlog_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"runnel/headers"
+	"runnel/jetlog"
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+	"runnel/subjects"
+)
+
+// model is a stream in its plainest form: a map of messages, and everything else found by looking at
+// all of them. It knows nothing of the real one but the commands.
+type model struct {
+	cfg       config.Stream
+	live      map[uint64]*modelMessage
+	last      uint64
+	clock     int64
+	ids       map[string]modelID
+	lastID    string
+	published int
+	removed   map[jetlog.Reason]int
+	consumers map[string]*modelConsumer
+}
+
+type modelMessage struct {
+	seq     uint64
+	time    int64
+	subject string
+	header  string
+	payload string
+	expires int64
+}
+
+type modelID struct {
+	seq  uint64
+	time int64
+}
+
+func newModel(cfg config.Stream) *model {
+	return &model{
+		cfg: cfg, live: map[uint64]*modelMessage{}, ids: map[string]modelID{},
+		removed: map[jetlog.Reason]int{}, consumers: map[string]*modelConsumer{},
+	}
+}
+
+// apply returns what a command does, in the words of modelResult.
+func (m *model) apply(c command.Command) string {
+	m.clock = max(m.clock, c.At())
+	switch c := c.(type) {
+	case *command.Publish:
+		return m.publish(c)
+	case *command.Delete:
+		return m.delete(c)
+	case *command.Purge:
+		return m.purge(c)
+	case *command.Expire:
+		return m.expire()
+	case *command.Configure:
+		m.cfg = c.Config
+		before := len(m.live)
+		m.trimSubjects()
+		m.trim()
+		return fmt.Sprintf("ok 0 -%d", before-len(m.live))
+	}
+	return m.applyConsumer(c)
+}
+
+// modelResult puts a result into the words of the model.
+func modelResult(r jetlog.Result) string {
+	switch {
+	case r.Code != 0:
+		return fmt.Sprintf("no %d %s", r.Code, r.Detail)
+	case r.Duplicate:
+		return fmt.Sprintf("duplicate %d", r.Sequence)
+	}
+	text := fmt.Sprintf("ok %d -%d", r.Sequence, r.Removed)
+	for _, e := range r.Exhausted {
+		text += fmt.Sprintf(" %s:%d", e.Consumer, e.Sequence)
+	}
+	return text
+}
+
+func (m *model) header(c *command.Publish, name string) string {
+	v, _ := headers.Get(c.Header, name)
+	return string(v)
+}
+
+func (m *model) publish(c *command.Publish) string {
+	id := m.header(c, "Nats-Msg-Id")
+	if seen, ok := m.ids[id]; ok && id != "" && m.clock-seen.time < int64(m.cfg.DuplicateWindow) {
+		return fmt.Sprintf("duplicate %d", seen.seq)
+	}
+	ttl := m.header(c, "Nats-TTL")
+	if ttl != "" && !m.cfg.AllowTTL {
+		return "no 10166 "
+	}
+	if want := m.header(c, "Nats-Expected-Last-Subject-Sequence"); want != "" {
+		last := uint64(0)
+		for seq, message := range m.live {
+			if message.subject == c.Subject {
+				last = max(last, seq)
+			}
+		}
+		if want != strconv.FormatUint(last, 10) {
+			return fmt.Sprintf("no 10071 %d", last)
+		}
+	}
+	if want := m.header(c, "Nats-Expected-Last-Sequence"); want != "" && want != strconv.FormatUint(m.last, 10) {
+		return fmt.Sprintf("no 10071 %d", m.last)
+	}
+	if want := m.header(c, "Nats-Expected-Last-Msg-Id"); want != "" && want != m.lastID {
+		return "no 10070 " + m.lastID
+	}
+	rollup := m.header(c, "Nats-Rollup")
+	if rollup != "" && !m.cfg.AllowRollup {
+		return "no 10111 rollup not permitted"
+	}
+	message := &modelMessage{
+		seq: m.last + 1, time: m.clock, subject: c.Subject, header: string(c.Header), payload: string(c.Payload),
+	}
+	if n, err := strconv.Atoi(ttl); err == nil {
+		d := time.Duration(n) * time.Second
+		if d < m.cfg.MarkerTTL && m.cfg.MaxPerSubject != 1 {
+			d = m.cfg.MarkerTTL
+			message.header = string(headers.Set(c.Header, "Nats-TTL", d.String()))
+		}
+		message.expires = m.clock + int64(d)
+	} else if ttl == "never" {
+		message.expires = jetlog.Never
+	}
+	return m.store(message, id, rollup)
+}
+
+func (m *model) store(message *modelMessage, id, rollup string) string {
+	roll := func(old *modelMessage) bool {
+		return rollup == "all" || rollup == "sub" && old.subject == message.subject
+	}
+	wanted := m.cfg.Retention != config.InterestRetention
+	for _, c := range m.consumers {
+		wanted = wanted || c.matches(message.subject) && c.delivered.Stream < message.seq
+	}
+	if wanted && m.cfg.Discard == config.DiscardNew {
+		left, bytes := 1, m.bytes(message)
+		same := 0
+		for _, old := range m.live {
+			if roll(old) {
+				continue
+			}
+			if old.subject == message.subject {
+				same++
+			}
+			left++
+			bytes += m.bytes(old)
+		}
+		if rollup == "" && m.cfg.MaxPerSubject > 0 {
+			for _, seq := range m.ordered() {
+				if old := m.live[seq]; old.subject == message.subject && same >= int(m.cfg.MaxPerSubject) {
+					same--
+					left--
+					bytes -= m.bytes(old)
+				}
+			}
+		}
+		if m.cfg.MaxMessages > 0 && left > int(m.cfg.MaxMessages) {
+			return "no 10077 maximum messages exceeded"
+		}
+		if m.cfg.MaxBytes > 0 && bytes > int(m.cfg.MaxBytes) {
+			return "no 10077 maximum bytes exceeded"
+		}
+	}
+	before := len(m.live)
+	for _, seq := range m.ordered() {
+		if roll(m.live[seq]) {
+			m.remove(seq, jetlog.Rollup)
+		}
+	}
+	m.last = message.seq
+	m.published++
+	m.lastID = id
+	if id != "" && m.cfg.DuplicateWindow > 0 {
+		m.ids[id] = modelID{message.seq, m.clock}
+	}
+	if !wanted {
+		m.removed[jetlog.NoInterest]++
+		return fmt.Sprintf("ok %d -%d", message.seq, before-len(m.live))
+	}
+	m.live[message.seq] = message
+	m.trimSubjects()
+	m.trim()
+	return fmt.Sprintf("ok %d -%d", message.seq, before+1-len(m.live))
+}
+
+func (m *model) bytes(message *modelMessage) int {
+	n := 30 + len(message.subject) + len(message.header) + len(message.payload)
+	if message.header != "" {
+		n += 4
+	}
+	return n
+}
+
+func (m *model) ordered() []uint64 { return slices.Sorted(maps.Keys(m.live)) }
+
+func (m *model) remove(seq uint64, reason jetlog.Reason) {
+	delete(m.live, seq)
+	m.removed[reason]++
+	for _, c := range m.consumers {
+		c.forget(seq)
+	}
+}
+
+// trimSubjects and trim remove what the limits do not allow.
+func (m *model) trimSubjects() {
+	if m.cfg.MaxPerSubject <= 0 {
+		return
+	}
+	count := map[string]int64{}
+	for _, seq := range slices.Backward(m.ordered()) {
+		subject := m.live[seq].subject
+		if count[subject]++; count[subject] > m.cfg.MaxPerSubject {
+			m.remove(seq, jetlog.LimitSubject)
+		}
+	}
+}
+
+func (m *model) trim() {
+	if m.cfg.Discard == config.DiscardNew {
+		return
+	}
+	for _, seq := range m.ordered() {
+		bytes := 0
+		for _, message := range m.live {
+			bytes += m.bytes(message)
+		}
+		switch {
+		case m.cfg.MaxMessages > 0 && len(m.live) > int(m.cfg.MaxMessages):
+			m.remove(seq, jetlog.LimitMessages)
+		case m.cfg.MaxBytes > 0 && bytes > int(m.cfg.MaxBytes):
+			m.remove(seq, jetlog.LimitBytes)
+		}
+	}
+}
+
+func (m *model) delete(c *command.Delete) string {
+	if m.live[c.Sequence] == nil {
+		return fmt.Sprintf("no 10043 %d", c.Sequence)
+	}
+	m.remove(c.Sequence, jetlog.Deleted)
+	return fmt.Sprintf("ok %d -1", c.Sequence)
+}
+
+func (m *model) purge(c *command.Purge) string {
+	var matching []uint64
+	for _, seq := range m.ordered() {
+		if c.Filter == "" || c.Filter == ">" || subjects.Match(c.Filter, m.live[seq].subject) {
+			matching = append(matching, seq)
+		}
+	}
+	matching = matching[:len(matching)-min(len(matching), int(c.Keep))]
+	n := 0
+	for _, seq := range matching {
+		if c.Sequence == 0 || seq < c.Sequence {
+			m.remove(seq, jetlog.Purged)
+			n++
+		}
+	}
+	if c.Filter == "" || c.Filter == ">" {
+		// Consumers move behind a purge of the beginning.
+		behind := m.last
+		switch {
+		case c.Sequence > 0:
+			behind = min(c.Sequence-1, m.last)
+		case c.Keep > 0 && len(matching) == 0:
+			behind = 0
+		case c.Keep > 0:
+			behind = matching[len(matching)-1]
+		}
+		for _, consumer := range m.consumers {
+			consumer.delivered.Stream = max(consumer.delivered.Stream, behind)
+			if behind > 0 {
+				consumer.settleFloor()
+			}
+		}
+	}
+	return fmt.Sprintf("ok 0 -%d", n)
+}
+
+func (m *model) expire() string {
+	reasons := map[uint64]jetlog.Reason{}
+	for seq, message := range m.live {
+		switch {
+		case message.expires > 0 && message.expires <= m.clock:
+			reasons[seq] = jetlog.TTL
+		case message.expires != jetlog.Never && m.cfg.MaxAge > 0 && message.time+int64(m.cfg.MaxAge) <= m.clock:
+			reasons[seq] = jetlog.LimitAge
+		}
+	}
+	lasts := map[string]uint64{}
+	for seq, message := range m.live {
+		lasts[message.subject] = max(lasts[message.subject], seq)
+	}
+	var marked []string
+	for _, seq := range slices.Sorted(maps.Keys(reasons)) {
+		message := m.live[seq]
+		marker := strings.Contains(message.header, "Nats-Marker-Reason")
+		if m.cfg.MarkerTTL > 0 && lasts[message.subject] == seq && !marker {
+			marked = append(marked, message.subject)
+		}
+	}
+	if m.cfg.Retention == config.InterestRetention {
+		marked = slices.DeleteFunc(marked, func(subject string) bool {
+			for _, c := range m.consumers {
+				if c.matches(subject) && c.delivered.Stream <= m.last {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	for seq, message := range m.live {
+		if _, gone := reasons[seq]; !gone && slices.Contains(marked, message.subject) {
+			reasons[seq] = jetlog.Rollup
+		}
+	}
+	for _, seq := range slices.Sorted(maps.Keys(reasons)) {
+		m.remove(seq, reasons[seq])
+	}
+	for _, subject := range marked {
+		m.last++
+		m.published++
+		m.lastID = ""
+		ttl := m.cfg.MarkerTTL.String()
+		m.live[m.last] = &modelMessage{
+			seq: m.last, time: m.clock, subject: subject, expires: m.clock + int64(m.cfg.MarkerTTL),
+			header: "NATS/1.0\r\nNats-Marker-Reason: MaxAge\r\nNats-TTL: " + ttl + "\r\nNats-Rollup: sub\r\n\r\n",
+		}
+	}
+	return fmt.Sprintf("ok 0 -%d", len(reasons))
+}
+
+// modelConsumer is a consumer in its plainest form.
+type modelConsumer struct {
+	m           *model
+	name        string
+	cfg         config.Consumer
+	incarnation uint64
+	delivered   jetlog.Position
+	floor       jetlog.Position
+	waiting     map[uint64]*modelDelivery
+	exhausted   map[uint64]bool
+	// lasts are the messages up to resume that it gets.
+	lasts  map[uint64]bool
+	resume uint64
+	queue  []uint64
+}
+
+type modelDelivery struct {
+	consumer uint64
+	count    int
+	deadline int64
+}
+
+func (c *modelConsumer) matches(subject string) bool {
+	filters := c.cfg.Filters()
+	return len(filters) == 0 || slices.ContainsFunc(filters, func(f string) bool { return subjects.Match(f, subject) })
+}
+
+// needs reports whether the consumer is not through with a message.
+func (c *modelConsumer) needs(message *modelMessage) bool {
+	if message.seq > c.delivered.Stream {
+		return c.matches(message.subject) && (message.seq > c.resume || c.lasts[message.seq])
+	}
+	return c.waiting[message.seq] != nil || c.exhausted[message.seq]
+}
+
+func (c *modelConsumer) pending() (n uint64) {
+	for seq, message := range c.m.live {
+		if seq > c.delivered.Stream && c.needs(message) {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *modelConsumer) forget(seq uint64) {
+	if c.waiting[seq] != nil {
+		delete(c.waiting, seq)
+		c.settleFloor()
+	}
+	delete(c.exhausted, seq)
+}
+
+func (c *modelConsumer) settleFloor() {
+	c.floor = c.delivered
+	if len(c.waiting) > 0 {
+		first := slices.Min(slices.Collect(maps.Keys(c.waiting)))
+		c.floor = jetlog.Position{Consumer: c.waiting[first].consumer - 1, Stream: first - 1}
+	}
+}
+
+// String describes the state of a consumer.
+func (c *modelConsumer) String() string {
+	redelivered := len(c.exhausted)
+	for _, d := range c.waiting {
+		if d.count > 1 {
+			redelivered++
+		}
+	}
+	var queue []uint64
+	for _, seq := range c.queue {
+		if c.waiting[seq] != nil {
+			queue = append(queue, seq)
+		}
+	}
+	return fmt.Sprintf("%s %v %v %d %d %d %v", c.name, c.delivered, c.floor, c.pending(), len(c.waiting), redelivered, queue)
+}
+
+// describe gives the real consumer the same words.
+func describe(c *jetlog.Consumer) string {
+	var queue []uint64
+	c.Redelivery(func(seq, _ uint64) bool {
+		queue = append(queue, seq)
+		return true
+	})
+	return fmt.Sprintf("%s %v %v %d %d %d %v", c.Name(), c.Delivered(), c.AckFloor(), c.Pending(),
+		c.AckPending(), c.Redelivered(), queue)
+}
+
+// difference returns in what the stream is not like the model, empty for nothing.
+func (m *model) difference(s *jetlog.Stream, body jetlog.Messages) string {
+	want := fmt.Sprint(m.last, m.published, len(m.live))
+	got := fmt.Sprint(s.State().Last, s.Published(), s.State().Messages)
+	for _, seq := range m.ordered() {
+		o := m.live[seq]
+		want += fmt.Sprintf("\n%d %d %s %q %q", seq, o.time, o.subject, o.header, o.payload)
+	}
+	for seq, _ := body.Next(0); seq != 0; seq, _ = body.Next(seq + 1) {
+		o, _ := body.Load(seq)
+		got += fmt.Sprintf("\n%d %d %s %q %q", seq, o.Time, o.Subject, o.Header, o.Payload)
+	}
+	for r := jetlog.Reason(0); r <= jetlog.NoInterest; r++ {
+		want += fmt.Sprintf("\n%s %d", r, m.removed[r])
+		got += fmt.Sprintf("\n%s %d", r, s.Removed(r))
+	}
+	names := slices.Sorted(maps.Keys(m.consumers))
+	for _, name := range names {
+		want += "\n" + m.consumers[name].String()
+	}
+	for _, c := range s.Consumers() {
+		got += "\n" + describe(c)
+	}
+	if got == want {
+		return ""
+	}
+	return "got\n" + got + "\nwant\n" + want
+}
+
+// due returns the sequences that wait for an answer until now, in the order of their deadlines.
+func (c *modelConsumer) due(now int64) []uint64 {
+	var out []uint64
+	for seq, d := range c.waiting {
+		if d.deadline <= now && !slices.Contains(c.queue, seq) {
+			out = append(out, seq)
+		}
+	}
+	slices.SortFunc(out, func(a, b uint64) int {
+		return cmp.Or(cmp.Compare(c.waiting[a].deadline, c.waiting[b].deadline), cmp.Compare(a, b))
+	})
+	return out
+}
