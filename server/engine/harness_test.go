@@ -240,15 +240,35 @@ func (c *client) send(format string, args ...any) {
 	}
 }
 
+// readLine reads one line with its end. PINGs, which come to any connection after 2 s, are answered and passed over.
+func (c *client) readLine() (string, error) {
+	_ = c.nc.SetReadDeadline(time.Now().Add(patience))
+	for {
+		line, err := c.r.ReadString('\n')
+		if err != nil || line != "PING\r\n" {
+			return line, err
+		}
+		c.write("PONG\r\n")
+	}
+}
+
 // line reads one line, without its end.
 func (c *client) line() string {
 	c.t.Helper()
-	_ = c.nc.SetReadDeadline(time.Now().Add(patience))
-	line, err := c.r.ReadString('\n')
+	line, err := c.readLine()
 	if err != nil {
 		c.t.Fatalf("read line: %v (had %q)", err, line)
 	}
 	return strings.TrimRight(line, "\r\n")
+}
+
+// expectPing reads one line that must be PING, and does not answer it.
+func (c *client) expectPing() {
+	c.t.Helper()
+	_ = c.nc.SetReadDeadline(time.Now().Add(patience))
+	if line, err := c.r.ReadString('\n'); err != nil || line != "PING\r\n" {
+		c.t.Fatalf("got line %.200q, %v, want PING", line, err)
+	}
 }
 
 // expect reads lines and compares them.
@@ -271,8 +291,7 @@ func (c *client) flush() {
 // expectEOF expects the end of the connection and nothing before it.
 func (c *client) expectEOF() {
 	c.t.Helper()
-	_ = c.nc.SetReadDeadline(time.Now().Add(patience))
-	rest, err := c.r.ReadString('\n')
+	rest, err := c.readLine()
 	if err == nil || rest != "" {
 		c.t.Fatalf("got %q, want the end of the connection", rest)
 	}

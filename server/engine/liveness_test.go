@@ -18,7 +18,9 @@ func TestStaleConnection(t *testing.T) {
 		silent, connected := h.dial(), h.dial()
 		connected.send(`CONNECT {"verbose":false}` + "\r\nSUB a 1\r\n")
 		for _, c := range []*client{silent, connected} {
-			c.expect("PING", "PING", "-ERR 'Stale Connection'")
+			c.expectPing()
+			c.expectPing()
+			c.expect("-ERR 'Stale Connection'")
 			c.expectEOF()
 			if got := h.waitClosed(); got != engine.ReasonStale {
 				t.Errorf("reason = %q, want %q", got, engine.ReasonStale)
@@ -40,7 +42,7 @@ func TestPongKeeps(t *testing.T) {
 			t.Errorf("round trip %v before any was measured", got)
 		}
 		for range 6 {
-			c.expect("PING")
+			c.expectPing()
 			c.send("PONG\r\n")
 		}
 		until(t, "a round trip was measured", func() bool { return served.RTT() > 0 })
@@ -65,7 +67,8 @@ func TestLateAnswer(t *testing.T) {
 		h := start(t, pollers, accounts.Config{}, pingOften)
 		c := h.connect()
 		for range 3 {
-			c.expect("PING", "PING")
+			c.expectPing()
+			c.expectPing()
 			c.send("PONG\r\n")
 		}
 	})
@@ -79,7 +82,7 @@ func TestFirstPing(t *testing.T) {
 		all = append(all, h.connect(), h.dial())
 	}
 	for _, c := range all {
-		c.expect("PING")
+		c.expectPing()
 	}
 }
 
@@ -112,7 +115,7 @@ func TestNoAuthTimeout(t *testing.T) {
 			s.AuthTimeout, s.PingInterval = 10*time.Millisecond, 200*time.Millisecond
 		})
 		c := h.dial()
-		c.expect("PING") // by then the time is over
+		c.expectPing() // by then the time is over
 		c.send("PONG\r\n")
 		c.flush()
 	})

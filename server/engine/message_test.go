@@ -20,8 +20,7 @@ type message struct {
 // read reads one delivery. Unlike the other methods of a client it may be called from any goroutine.
 func (c *client) read() (message, error) {
 	var m message
-	_ = c.nc.SetReadDeadline(time.Now().Add(patience))
-	line, err := c.r.ReadString('\n')
+	line, err := c.readLine()
 	if err != nil {
 		return m, fmt.Errorf("read line: %w (had %q)", err, line)
 	}
@@ -77,13 +76,20 @@ func (c *client) drain() []message {
 	var all []message
 	for {
 		_ = c.nc.SetReadDeadline(time.Now().Add(patience))
-		if next, err := c.r.Peek(4); err != nil {
+		next, err := c.r.Peek(4)
+		if err != nil {
 			c.t.Fatalf("read: %v", err)
-		} else if string(next) == "PONG" {
+		}
+		switch string(next) {
+		case "PONG":
 			c.expect("PONG")
 			return all
+		case "PING":
+			c.expectPing()
+			c.send("PONG\r\n")
+		default:
+			all = append(all, c.message())
 		}
-		all = append(all, c.message())
 	}
 }
 
