@@ -71,3 +71,23 @@ func mustApply(t testing.TB, s *jetlog.Stream, m jetlog.Messages, c command.Comm
 	}
 	return r
 }
+
+// BenchmarkNew is what an empty stream costs.
+func BenchmarkNew(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		jetlog.New(1, unlimited(), 1)
+	}
+}
+
+// BenchmarkRestore is a snapshot with two consumers and back.
+func BenchmarkRestore(b *testing.B) {
+	s, _ := sample(b)
+	data := s.AppendSnapshot(nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := jetlog.Restore(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -102,8 +102,8 @@ func (s *Stream) purgeMatching(filter Filter, c *command.Purge, m Messages) (Res
 // purgeBelow removes all messages up to a sequence at once. Consumers are moved behind it, so that
 // what they have still to come is counted afresh.
 func (s *Stream) purgeBelow(upTo uint64, m Messages) (Result, error) {
-	if s.oldest() == 0 || upTo < s.state.First {
-		upTo = min(upTo, s.state.Last)
+	if upTo == 0 {
+		return Result{}, nil
 	}
 	messages, bytes, err := m.Size(0, upTo)
 	if err != nil {

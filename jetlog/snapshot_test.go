@@ -1,0 +1,181 @@
+package jetlog_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"runnel/jetlog"
+	"runnel/jetlog/codec"
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+)
+
+// sample returns a stream that has something in every part of a snapshot.
+func sample(t testing.TB) (*jetlog.Stream, *jetlog.Memory) {
+	t.Helper()
+	cfg := unlimited()
+	cfg.AllowTTL, cfg.DuplicateWindow, cfg.Metadata = true, time.Minute, map[string]string{"k": "v"}
+	s, m := jetlog.New(42, cfg, 1000), jetlog.NewMemory()
+	at := int64(2000)
+	apply := func(c command.Command) { mustApply(t, s, m, c) }
+	pub := func(subject, header string) {
+		at += 10
+		apply(&command.Publish{Time: at, Subject: subject, Header: []byte(header), Payload: []byte("p")})
+	}
+	pub("s.a", "NATS/1.0\r\nNats-TTL: 60\r\n\r\n")
+	pub("s.b", "NATS/1.0\r\nNats-TTL: never\r\n\r\n")
+	for range 6 {
+		pub("s.a", "")
+	}
+	pub("s.c", "NATS/1.0\r\nNats-Msg-Id: id\r\n\r\n")
+	create := func(c config.Consumer) {
+		c.Ack, c.AckWait = config.AckExplicit, time.Second
+		apply(&command.ConsumerCreate{Time: at, Config: c})
+	}
+	create(config.Consumer{Name: "c", MaxDeliver: 2, PriorityPolicy: config.PriorityPinned, PriorityGroups: []string{"g"}})
+	create(config.Consumer{Name: "last", Deliver: config.DeliverLastPerSubject, FilterSubject: "s.>"})
+	c := s.Consumer("c")
+	apply(choose(s, m, c, 6, at))
+	apply(&command.Ack{Time: at, Consumer: "c", Replies: []command.Reply{
+		{Answer: command.Nak, Sequence: 2}, {Answer: command.Nak, Sequence: 1}, {Answer: command.Done, Sequence: 3},
+	}})
+	apply(choose(s, m, c, 1, at))
+	apply(&command.Ack{Time: at, Consumer: "c", Replies: []command.Reply{
+		{Answer: command.Nak, Sequence: 2}, {Answer: command.Nak, Sequence: 5},
+	}})
+	apply(&command.Pause{Time: at, Consumer: "last", Until: at + 5000})
+	apply(&command.Pin{Time: at, Consumer: "c", Group: "g", ID: "me"})
+	apply(&command.Delete{Time: at, Sequence: 4})
+	update := *c.Config()
+	update.FilterSubject = "s.c"
+	apply(&command.ConsumerCreate{Time: at, Config: update})
+	if err := s.Check(m); err != nil {
+		t.Fatal(err)
+	}
+	return s, m
+}
+
+// TestGolden opens the snapshots of every version that was released, and sees that they are still
+// what this program makes of the same commands, if they are of its own version.
+func TestGolden(t *testing.T) {
+	s, m := sample(t)
+	for name, now := range map[string][]byte{"stream-1": s.AppendSnapshot(nil), "memory-1": m.AppendSnapshot(nil)} {
+		file := filepath.Join("testdata", "golden", name)
+		if *update {
+			if err := os.WriteFile(file, now, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		golden, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(golden, now) {
+			t.Errorf("%s: the form has changed: got\n%q\nwant\n%q", name, now, golden)
+		}
+	}
+	stream, _ := os.ReadFile("testdata/golden/stream-1")
+	body, _ := os.ReadFile("testdata/golden/memory-1")
+	old, err := jetlog.Restore(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, err := jetlog.RestoreMemory(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Check(memory); err != nil {
+		t.Error(err)
+	}
+	if old.Hash() != s.Hash() || old.ID() != 42 || old.Created() != 1000 || old.Applied() != s.Applied() {
+		t.Errorf("restored: hash %x, id %d, created %d, applied %d", old.Hash(), old.ID(), old.Created(), old.Applied())
+	}
+	if got := describe(old.Consumer("c")); got != describe(s.Consumer("c")) {
+		t.Errorf("restored: got %s, want %s", got, describe(s.Consumer("c")))
+	}
+	if id, since := old.Consumer("c").Pinned("g"); id != "me" || since != s.Clock() {
+		t.Errorf("restored: pinned to %q since %d", id, since)
+	}
+}
+
+func TestRestoreRefuses(t *testing.T) {
+	s, m := sample(t)
+	stream, body := s.AppendSnapshot(nil), m.AppendSnapshot(nil)
+	for n := range stream {
+		if _, err := jetlog.Restore(stream[:n]); err == nil {
+			t.Errorf("restored from %d of %d bytes", n, len(stream))
+		}
+	}
+	for n := range body {
+		if _, err := jetlog.RestoreMemory(body[:n]); err == nil {
+			t.Errorf("a body is restored from %d of %d bytes", n, len(body))
+		}
+	}
+	newer, zero := bytes.Clone(stream), bytes.Clone(stream)
+	newer[0], zero[0] = 2, 0
+	tests := []struct {
+		name string
+		data []byte
+		is   error
+		text string
+	}{
+		{"later version", newer, jetlog.ErrNewer, "snapshot of version 2, this program knows up to 1"},
+		{"version 0", zero, codec.ErrDamaged, "a version is 0"},
+		{"bytes too many", append(bytes.Clone(stream), 1), codec.ErrDamaged, "1 bytes too many"},
+		{"consumers out of order", bytes.ReplaceAll(stream, []byte("\x04last"), []byte("\x04a-st")), nil, `"c" and "a-st"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := jetlog.Restore(tt.data)
+			if err == nil || tt.is != nil && !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.text) {
+				t.Errorf("got %v, want %q", err, tt.text)
+			}
+		})
+	}
+	body[0] = 2
+	if _, err := jetlog.RestoreMemory(body); !errors.Is(err, jetlog.ErrNewer) {
+		t.Errorf("a later body: got %v", err)
+	}
+}
+
+func FuzzRestore(f *testing.F) {
+	s, _ := sample(f)
+	f.Add(s.AppendSnapshot(nil))
+	f.Add(jetlog.New(1, unlimited(), 5).AppendSnapshot(nil))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := jetlog.Restore(data)
+		if err != nil {
+			return
+		}
+		form := s.AppendSnapshot(nil)
+		again, err := jetlog.Restore(form)
+		if err != nil {
+			t.Fatalf("what was restored is written as %q: %v", form, err)
+		}
+		if !bytes.Equal(again.AppendSnapshot(nil), form) {
+			t.Fatal("what was restored has two forms")
+		}
+	})
+}
+
+func FuzzRestoreMemory(f *testing.F) {
+	_, m := sample(f)
+	f.Add(m.AppendSnapshot(nil))
+	f.Add(jetlog.NewMemory().AppendSnapshot(nil))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := jetlog.RestoreMemory(data)
+		if err != nil {
+			return
+		}
+		form := m.AppendSnapshot(nil)
+		again, err := jetlog.RestoreMemory(form)
+		if err != nil || !bytes.Equal(again.AppendSnapshot(nil), form) {
+			t.Fatalf("what was restored is written as %q: %v", form, err)
+		}
+	})
+}
