@@ -17,7 +17,7 @@ func (l *Log) seal(records []Record) *sealing {
 	var bound [recordHeader]byte
 	for i := range records {
 		putRecordHeader(bound[:], &records[i], 0, recordSealed)
-		s.buf = l.cfg.Cipher.Seal(s.buf, records[i].Payload, bound[recordBound:])
+		s.buf = l.cfg.Cipher.Seal(s.buf, records[i].Payload, bound[recordBound:recordBoundEnd])
 		s.ends = append(s.ends, len(s.buf))
 	}
 	return s

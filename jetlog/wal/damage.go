@@ -13,9 +13,9 @@ type Damage struct {
 	File          string   // path of the segment
 	Offset, Bytes int64    // where in it; 0 bytes if nobody knows how much
 	First, Last   Position // the batches concerned; Last is less than First if that is not known
-	// Known: one record is concerned, and its header names this group and index. The header may be what is
-	// damaged, so this may be wrong. Otherwise every group may be concerned: compare the indexes before
-	// and behind.
+	// Known: one record is concerned, whose header names this group and index, and has a check of its own.
+	// Otherwise every group may be concerned: those whose indexes do not continue behind it are, and whose
+	// last record is before it may be.
 	Known        bool
 	Group, Index uint64
 	// Harmless: what is damaged held no record.
@@ -30,7 +30,7 @@ func (d Damage) String() string {
 	case d.Harmless:
 		return at + ", no record is lost"
 	case d.Known:
-		return fmt.Sprintf("%s, group %d index %d by its own account", at, d.Group, d.Index)
+		return fmt.Sprintf("%s, group %d index %d", at, d.Group, d.Index)
 	}
 	return at + ", any group"
 }
@@ -71,7 +71,7 @@ type gap struct {
 func (r *recovery) examine(g gap) error {
 	whole := Damage{
 		File: g.path, Offset: g.offset, Bytes: g.bytes, Reason: g.reason,
-		First: Position(g.first), Last: Position(g.last),
+		First: Position(g.first), Last: Position(g.last), Harmless: g.known,
 	}
 	if g.reason != "" {
 		whole.Harmless = g.bytes > 0 && g.last < g.first

@@ -24,11 +24,14 @@ type Record struct {
 //	24  term      8
 //	32  kind      1
 //	33  flags     1   recordMark, recordSealed
-//	34  zero      2
+//	34  check     2   of the header alone: if only the payload is damaged, what is lost can still be named
 const recordHeader = 36
 
-// recordBound is where the part of the header starts that an encrypted payload is bound to.
-const recordBound = 8
+// An encrypted payload is bound to this part of the header: group, index, term, kind and flags.
+const (
+	recordBound    = 8
+	recordBoundEnd = 34
+)
 
 const (
 	recordMark   = 0x80 // in the flags of every record: zeros are none
@@ -49,26 +52,40 @@ func checksum(b []byte, segment uint64, offset int64) uint32 {
 	return crc32.Update(seed(segment, offset), castagnoli, b[4:])
 }
 
+// headerCheck is a check of a record's header alone.
+func headerCheck(h []byte, seed uint32) uint16 {
+	_ = h[recordHeader-1]
+	x := uint64(binary.LittleEndian.Uint32(h[4:])) | uint64(h[32])<<32 | uint64(h[33])<<40
+	x = (x ^ uint64(seed)<<32) * 0x9e3779b97f4a7c15
+	x = (x ^ x>>32 ^ binary.LittleEndian.Uint64(h[8:])) * 0xff51afd7ed558ccd
+	x = (x ^ x>>32 ^ binary.LittleEndian.Uint64(h[16:])) * 0xc4ceb9fe1a85ec53
+	x = (x ^ x>>32 ^ binary.LittleEndian.Uint64(h[24:])) * 0x9e3779b97f4a7c15
+	return uint16(x >> 48)
+}
+
 // appendRecord appends a record to buf, which ends at offset of the segment. payload is what to store in
 // place of r.Payload. It returns the checksum too.
 func appendRecord(buf []byte, r *Record, payload []byte, flags uint8, segment uint64, offset int64) ([]byte, uint32) {
 	at := len(buf)
 	buf = append(buf, make([]byte, recordHeader)...)
-	putRecordHeader(buf[at:], r, len(payload), flags)
+	h := buf[at:]
+	putRecordHeader(h, r, len(payload), flags)
+	start := seed(segment, offset)
+	binary.LittleEndian.PutUint16(h[34:], headerCheck(h, start))
 	buf = append(buf, payload...)
-	sum := checksum(buf[at:], segment, offset)
+	sum := crc32.Update(start, castagnoli, buf[at+4:])
 	binary.LittleEndian.PutUint32(buf[at:], sum)
 	return buf, sum
 }
 
-// putRecordHeader fills in all of a record's header but the checksum.
+// putRecordHeader fills in all of a record's header but the checksum and the check.
 func putRecordHeader(h []byte, r *Record, payloadBytes int, flags uint8) {
 	_ = h[recordHeader-1]
 	binary.LittleEndian.PutUint32(h[4:], uint32(payloadBytes))
 	binary.LittleEndian.PutUint64(h[8:], r.Group)
 	binary.LittleEndian.PutUint64(h[16:], r.Index)
 	binary.LittleEndian.PutUint64(h[24:], r.Term)
-	h[32], h[33], h[34], h[35] = r.Kind, recordMark|flags, 0, 0
+	h[32], h[33] = r.Kind, recordMark|flags
 }
 
 // stored is a record as it stands in a segment.
@@ -80,10 +97,11 @@ type stored struct {
 	bytes int    // its length, header included
 }
 
-// peekRecord reads the header at the start of b without a look at the checksum. It is false if b does not
-// hold a whole record of that form.
-func peekRecord(b []byte) (r stored, ok bool) {
-	if len(b) < recordHeader || b[33]&^recordSealed != recordMark || b[34] != 0 || b[35] != 0 {
+// peekRecord reads the header at the start of b, which stands at offset of a segment, without a look at the
+// checksum. It is false if b does not hold a whole record with a header that was written for this place.
+func peekRecord(b []byte, segment uint64, offset int64) (r stored, ok bool) {
+	if len(b) < recordHeader || b[33]&^recordSealed != recordMark ||
+		binary.LittleEndian.Uint16(b[34:]) != headerCheck(b, seed(segment, offset)) {
 		return stored{}, false
 	}
 	n := binary.LittleEndian.Uint32(b[4:])
@@ -99,7 +117,7 @@ func peekRecord(b []byte) (r stored, ok bool) {
 			Payload: b[recordHeader : recordHeader+int(n)],
 		},
 		flags: b[33] &^ recordMark,
-		bound: b[recordBound:recordHeader],
+		bound: b[recordBound:recordBoundEnd],
 		sum:   binary.LittleEndian.Uint32(b),
 		bytes: recordHeader + int(n),
 	}
@@ -109,7 +127,7 @@ func peekRecord(b []byte) (r stored, ok bool) {
 // decodeRecord reads the record at the start of b, which stands at offset of a segment. Its slices point
 // into b. It is false if there is no valid record.
 func decodeRecord(b []byte, segment uint64, offset int64) (stored, bool) {
-	r, ok := peekRecord(b)
+	r, ok := peekRecord(b, segment, offset)
 	if !ok || r.sum != checksum(b[:r.bytes], segment, offset) {
 		return stored{}, false
 	}

@@ -33,7 +33,9 @@ func (r *recovery) recover() error {
 	if err := r.scan(numbers); err != nil {
 		return err
 	}
-	r.join()
+	if err := r.join(); err != nil {
+		return err
+	}
 	return r.judge()
 }
 
@@ -102,8 +104,8 @@ func (r *recovery) scan(numbers []uint64) error {
 }
 
 // join puts the segments in a row and finds what is missing in them and between them.
-func (r *recovery) join() {
-	var before *scanned // the last one with batches
+func (r *recovery) join() error {
+	before := -1 // the last one with batches
 	for i, s := range r.segments {
 		adjacent := i == 0 || r.segments[i-1].number+1 == s.number
 		if !adjacent {
@@ -117,21 +119,33 @@ func (r *recovery) join() {
 			}
 			r.gaps = append(r.gaps, g)
 		}
-		if before != nil && s.last > 0 && adjacent {
-			r.seam(before, s)
-		}
-		for _, h := range s.holes {
-			switch {
-			case h.first == 0 && before == nil:
-				h.first = max(h.last, 1) // nobody knows how many there were
-			case h.first == 0:
-				h.first = r.last + 1
+		if before >= 0 && s.last > 0 {
+			if err := r.seam(before, i, adjacent); err != nil {
+				return err
 			}
-			r.gaps = append(r.gaps, gap{hole: h, path: s.path, number: s.number})
 		}
+		r.holes(s, before >= 0)
 		if s.last > 0 {
-			before, r.last, r.checksum = s, s.last, s.checksum
+			before, r.last, r.checksum = i, s.last, s.checksum.sum
 		}
+	}
+	return nil
+}
+
+// holes notes the holes of a segment; follows says that there are batches before it.
+func (r *recovery) holes(s *scanned, follows bool) {
+	for j := range s.holes {
+		h := &s.holes[j]
+		switch {
+		case h.first == 0 && !follows:
+			h.first = max(h.last, 1) // nobody knows how many there were
+		case h.first == 0:
+			h.first = r.last + 1
+			if h.known = h.last <= r.last; h.known { // the segment before has what was in it
+				h.first = max(h.last, 1)
+			}
+		}
+		r.gaps = append(r.gaps, gap{hole: *h, path: s.path, number: s.number})
 	}
 }
 
@@ -148,28 +162,38 @@ func (r *recovery) missing(a, b *scanned) {
 	r.gaps = append(r.gaps, g)
 }
 
-// seam looks at the place between a segment with batches and the next one.
-func (r *recovery) seam(a, b *scanned) {
-	g := gap{path: a.path, number: a.number}
+// seam looks at the place between a segment with batches and the next one that has some.
+func (r *recovery) seam(before, next int, adjacent bool) error {
+	a, b := r.segments[before], r.segments[next]
+	g := gap{path: a.path, number: a.number, hole: hole{offset: a.end}}
 	startsWithHole := len(b.holes) > 0 && b.holes[0].first == 0
 	switch {
-	case b.first > a.last+1 && !startsWithHole:
+	case b.first > a.last+1 && adjacent && !startsWithHole:
 		g.reason = "the end of the segment is missing"
-		g.hole = hole{offset: a.end, first: a.last + 1, last: b.first - 1}
-	case b.first == a.last+1 && b.previous != a.checksum:
-		g.reason = "the next segment does not continue this one"
-		g.hole = hole{offset: a.end, first: b.first, last: b.first}
+		g.first, g.last = a.last+1, b.first-1
+	case b.first == a.last+1 && !startsWithHole && b.previous.breaks(a.checksum):
+		g.reason, g.certain = "the next segment does not continue this one", true
+		g.first, g.last = b.first, b.first
 	default:
-		return
+		return nil
 	}
 	r.gaps = append(r.gaps, g)
+	if g.certain {
+		return nil
+	}
+	for _, s := range r.segments[before:next] {
+		if err := s.salvageEnd(r.maker.fs, g.first, g.last); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // judge decides where the log ends, and what before that is damage.
 func (r *recovery) judge() error {
 	end := r.last + 1
 	for _, g := range r.gaps {
-		if !g.certain && g.first > r.synced && g.last >= g.first {
+		if !g.certain && !g.known && g.first > r.synced && g.last >= g.first {
 			end = min(end, g.first)
 		}
 	}
@@ -198,7 +222,7 @@ func (r *recovery) limit(last uint64) error {
 	}
 	r.last = last
 	if tail := r.tail(); tail >= 0 {
-		r.checksum = r.segments[tail].checksum
+		r.checksum = r.segments[tail].checksum.sum
 	}
 	return nil
 }
@@ -249,7 +273,7 @@ func (r *recovery) prove() error {
 	if r.last == r.synced {
 		return nil
 	}
-	size := int64(segmentHeader)
+	size := int64(segmentHeader + batchHeader)
 	for _, s := range r.segments {
 		if s.last > r.synced {
 			size += s.end - segmentHeader
@@ -284,7 +308,7 @@ func (r *recovery) prove() error {
 	}
 	r.segments = slices.Concat(before, []*scanned{again}, after)
 	r.used++
-	r.synced, r.checksum = r.last, again.checksum
+	r.synced, r.checksum = r.last, again.checksum.sum
 	return nil
 }
 
@@ -305,7 +329,8 @@ func (r *recovery) takeSpare(size int64) (string, error) {
 	return path, err
 }
 
-// rewrite writes the unproven batches into a segment in the making.
+// rewrite writes the unproven batches into a segment in the making, and the mark of a log that was closed:
+// the segment gets its number when all of it is synced.
 func (r *recovery) rewrite(to vfs.File, number uint64) error {
 	target := &segment{number: number}
 	var b batch
@@ -327,7 +352,7 @@ func (r *recovery) rewrite(to vfs.File, number uint64) error {
 				if err != nil || !whole {
 					return errors.Join(err, errChanged)
 				}
-				sum, end = b.seal(r.synced, sum, 0), b.end()
+				sum, end = b.seal(h.sequence-1, sum, 0), b.end()
 				_, err = to.WriteAt(b.buf, b.offset)
 				return err
 			})
@@ -336,5 +361,8 @@ func (r *recovery) rewrite(to vfs.File, number uint64) error {
 			return err
 		}
 	}
-	return nil
+	b.begin(target, end, r.last+1)
+	b.seal(r.last, sum, batchClosing)
+	_, err := to.WriteAt(b.buf, end)
+	return err
 }

@@ -9,9 +9,9 @@ import (
 // none.
 type piece struct {
 	offset, bytes int64
-	record        stored // if valid; if claimed, as it says itself
+	record        stored // if valid, or if claimed, but then its payload is not what was written
 	valid         bool
-	claimed       bool // not valid, but its header looks like one and its length fits what follows
+	claimed       bool // only the header is valid
 }
 
 // salvage reads what can be read of the part [from, to) of a segment, which starts where a batch header
@@ -77,48 +77,23 @@ func (w *window) candidate(at, to int64) (int64, error) {
 	return to, nil
 }
 
-// recordAt returns the bytes of what may be a record at an offset, or none.
-func (w *window) recordAt(at, to int64) ([]byte, error) {
+// piece judges what stands at an offset; it is empty if that is no record.
+func (w *window) piece(at, to int64) (piece, error) {
 	b, err := w.view(at, int(min(recordHeader, to-at)))
 	if err != nil || len(b) < recordHeader {
-		return nil, err
+		return piece{}, err
 	}
 	n := int64(recordHeader) + int64(binary.LittleEndian.Uint32(b[4:]))
 	if at+n > to {
-		return nil, nil
+		return piece{}, nil
 	}
-	return w.view(at, int(n))
-}
-
-// piece judges what stands at an offset.
-func (w *window) piece(at, to int64) (piece, error) {
-	b, err := w.recordAt(at, to)
-	if err != nil {
+	if b, err = w.view(at, int(n)); err != nil {
 		return piece{}, err
 	}
-	r, ok := peekRecord(b)
+	r, ok := peekRecord(b, w.number, at)
 	if !ok {
 		return piece{}, nil
 	}
-	p := piece{offset: at, bytes: int64(r.bytes), record: r}
-	if r.sum == checksum(b, w.number, at) {
-		p.valid = true
-		return p, nil
-	}
-	p.record.Payload, p.record.bound = nil, nil
-	p.claimed, err = w.boundary(at+p.bytes, to)
-	return p, err
-}
-
-// boundary reports whether a valid record, or the end of the part, is at an offset.
-func (w *window) boundary(at, to int64) (bool, error) {
-	if align(at) >= to {
-		return true, nil
-	}
-	b, err := w.recordAt(at, to)
-	if err != nil {
-		return false, err
-	}
-	_, ok := decodeRecord(b, w.number, at)
-	return ok, nil
+	valid := r.sum == checksum(b, w.number, at)
+	return piece{offset: at, bytes: n, record: r, valid: valid, claimed: !valid}, nil
 }

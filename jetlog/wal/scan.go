@@ -13,20 +13,33 @@ type scanned struct {
 	damage      string // what is wrong with the header of the segment
 	first, last uint64 // sequences of the batches; 0: none
 	end         int64  // where the last batch ends
-	previous    uint32 // checksum of the batch before the first
-	checksum    uint32 // of the last batch
+	previous    link   // checksum of the batch before the first
+	checksum    link   // of the last batch
 	synced      uint64 // the highest batch that one here says is synced
 	closing     int64  // where the mark is that Close leaves; 0: none
 	holes       []hole // by offset
 	groups      map[uint64]Position
 }
 
+// link is the checksum of a batch, if it is known: that of a batch that is lost may be told by the next.
+type link struct {
+	sum   uint32
+	known bool
+}
+
+// breaks reports whether two links that should be the same are not.
+func (a link) breaks(b link) bool { return a.known && b.known && a.sum != b.sum }
+
 // hole is a part of a segment before its end that is not as it was written: a batch whose records are
 // not all valid, or what stands where a batch header should.
 type hole struct {
 	offset, bytes int64
 	first, last   uint64 // the batches concerned; first is 0 before the first valid batch of a segment
+	known         bool   // what was in it is elsewhere
 }
+
+// position is that of the records in it: exact if only one batch is concerned.
+func (h hole) position() uint64 { return max(h.first, h.last) }
 
 // scanSegment reads a segment, up to a sequence; what is behind was written again in a later segment.
 func scanSegment(fs vfs.FS, path string, number uint64, id [16]byte, limit uint64) (*scanned, error) {
@@ -57,12 +70,12 @@ func (s *scanned) scan(w *window, id [16]byte, limit uint64) error {
 			}
 		}
 		if h.sequence > limit {
-			return nil
+			return s.finish(w, at, h, limit)
 		}
 		s.synced = max(s.synced, h.synced)
 		if h.flags&batchClosing != 0 {
 			s.closing = at
-			return nil
+			return s.finish(w, at, h, h.sequence-1)
 		}
 		if err := s.take(w, at, h); err != nil {
 			return err
@@ -72,31 +85,81 @@ func (s *scanned) scan(w *window, id [16]byte, limit uint64) error {
 
 // continues reports whether a batch is the one that was written after the last.
 func (s *scanned) continues(h header) bool {
-	return s.last == 0 || h.sequence == s.last+1 && h.previous == s.checksum
+	return s.last == 0 || h.sequence == s.last+1 && h.previous == s.checksum.sum
 }
 
 // take adds the batch at an offset to what was found.
 func (s *scanned) take(w *window, at int64, h header) error {
-	if at > s.end {
-		gap := hole{offset: s.end, bytes: at - s.end, last: h.sequence - 1}
-		if s.last > 0 {
-			gap.first = s.last + 1
-		}
-		s.holes = append(s.holes, gap)
+	if err := s.gap(w, at, h, h.sequence-1); err != nil {
+		return err
 	}
 	note := notes{groups: s.groups}
 	whole, err := w.records(at, h, func(_ int64, r stored) { note.add(r.Group, Position(h.sequence)) })
+	if err == nil && !whole {
+		err = s.skip(w, hole{offset: at, bytes: int64(h.bytes), first: h.sequence, last: h.sequence})
+	}
 	if err != nil {
 		return err
 	}
-	if !whole {
-		s.holes = append(s.holes, hole{offset: at, bytes: int64(h.bytes), first: h.sequence, last: h.sequence})
-	}
 	if s.first == 0 {
-		s.first, s.previous = h.sequence, h.previous
+		s.first, s.previous = h.sequence, link{h.previous, true}
 	}
-	s.last, s.checksum, s.end = h.sequence, h.checksum, at+int64(h.bytes)
+	s.last, s.checksum, s.end = h.sequence, link{h.checksum, true}, at+int64(h.bytes)
 	return nil
+}
+
+// finish is gap where no batch follows that counts.
+func (s *scanned) finish(w *window, at int64, h header, last uint64) error {
+	err := s.gap(w, at, h, last)
+	if s.first == 0 {
+		s.first = s.last
+	}
+	return err
+}
+
+// gap adds what is between the last batch and the one at an offset, if there is something: batches up to
+// last, that nobody could recognise.
+func (s *scanned) gap(w *window, at int64, h header, last uint64) error {
+	if at == s.end || last <= s.last {
+		return nil
+	}
+	lost := hole{offset: s.end, bytes: at - s.end, last: last}
+	if s.last > 0 {
+		lost.first = s.last + 1
+	}
+	s.last, s.end = last, at
+	s.checksum = link{h.previous, h.sequence == last+1}
+	return s.skip(w, lost)
+}
+
+// skip adds a hole. What can be read of it is needed as all else is.
+func (s *scanned) skip(w *window, h hole) error {
+	s.holes = append(s.holes, h)
+	return w.salvage(h.offset, h.offset+h.bytes, func(p piece) error {
+		if p.valid {
+			s.groups[p.record.Group] = Position(h.position())
+		}
+		return nil
+	})
+}
+
+// salvageEnd makes a hole of what is recognised behind the last batch, although the headers of these
+// batches are lost.
+func (s *scanned) salvageEnd(fs vfs.FS, first, last uint64) error {
+	return withWindow(fs, s.path, s.number, func(w *window) error {
+		h := hole{offset: s.end, first: first, last: last}
+		err := w.salvage(s.end, w.bytes, func(p piece) error {
+			if p.valid {
+				h.bytes = p.offset + p.bytes - s.end
+			}
+			return nil
+		})
+		if err != nil || h.bytes == 0 {
+			return err
+		}
+		s.end += h.bytes
+		return s.skip(w, h)
+	})
 }
 
 // notes adds the groups of a batch to a table without a look into it for each record: streams of records

@@ -56,7 +56,7 @@ func (w *window) view(offset int64, n int) ([]byte, error) {
 	if skip := offset - w.at; skip >= 0 && skip+int64(n) <= int64(len(w.buf)) {
 		return w.buf[skip : skip+int64(n)], nil
 	}
-	want := int(min(int64(max(n, windowBytes)), w.bytes-offset))
+	want := int(max(0, min(int64(max(n, windowBytes)), w.bytes-offset)))
 	if cap(w.buf) < want {
 		w.buf = make([]byte, want)
 	}
@@ -114,14 +114,16 @@ func (w *window) records(offset int64, h header, each func(offset int64, r store
 	return sum == h.sum && align(at) == int(h.bytes), nil
 }
 
-// walk calls each for the batches before an offset, and, with whole false and no header, for the holes
-// among them.
+// walk calls each for the batches before an offset, and, with whole false, for the holes among them, with a
+// header that says only where they end and which position their records have.
 func (w *window) walk(end int64, holes []hole, each func(at int64, h header, whole bool) error) error {
 	for at := int64(segmentHeader); at < end; {
 		if len(holes) > 0 && holes[0].offset == at {
-			h := header{sequence: holes[0].first, bytes: uint32(holes[0].bytes)}
-			if err := each(at, h, false); err != nil {
-				return err
+			h := header{sequence: holes[0].position(), bytes: uint32(holes[0].bytes)}
+			if !holes[0].known {
+				if err := each(at, h, false); err != nil {
+					return err
+				}
 			}
 			at, holes = at+holes[0].bytes, holes[1:]
 			continue
