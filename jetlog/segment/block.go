@@ -40,9 +40,9 @@ type base struct {
 	overhead int64
 }
 
-// blockBuilder gathers the messages of a block.
+// blockBuilder gathers the messages of a block. Its buffers are used again for the next one.
 type blockBuilder struct {
-	restarts, ends, names, entries, bodies []byte
+	restarts, ends, names, entries, bodies []byte // the parts as they will be written
 
 	count, subjects uint32
 	first           uint64
@@ -51,6 +51,7 @@ type blockBuilder struct {
 	prev            base
 }
 
+// reset empties the block.
 func (b *blockBuilder) reset() {
 	*b = blockBuilder{
 		restarts: b.restarts[:0], ends: b.ends[:0], names: b.names[:0],
@@ -106,6 +107,7 @@ func (b *blockBuilder) add(m *Message, subject uint32) {
 	b.count++
 }
 
+// encode appends an entry whose flags are decided.
 func (b *blockBuilder) encode(m *Message, flags byte, gap uint64, subject uint32, overhead int64) {
 	e := append(b.entries, flags)
 	if flags&entryGap != 0 {
@@ -140,7 +142,8 @@ func (b *blockBuilder) appendHeads(dst []byte, stream uint64) []byte {
 	return append(dst, b.entries...)
 }
 
-// block is the heads of a block. The slices are parts of the chunk's content.
+// block is the heads of a block. The slices are parts of the chunk's content, so a block costs nothing to make
+// and may be made anew for each question.
 type block struct {
 	stream    uint64
 	first     uint64
@@ -267,6 +270,7 @@ func (w *walker) next() bool {
 	return !w.bad
 }
 
+// find sets the subject of the entry.
 func (w *walker) find(subject uint64) {
 	name, ok := w.block.subject(subject)
 	if !ok {
@@ -275,7 +279,8 @@ func (w *walker) find(subject uint64) {
 	w.base.subject, w.name = uint32(subject), name
 }
 
-// seek reads the first entry whose sequence is at least from; false as for next.
+// seek reads the first entry whose sequence is at least from; false as for next. It searches the restarts, so
+// at most sixteen entries and a few restarts are decoded.
 func (w *walker) seek(from uint64) bool {
 	groups := len(w.restarts) / restartBytes
 	group := sort.Search(groups, func(i int) bool {

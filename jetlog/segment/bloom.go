@@ -26,6 +26,7 @@ func bloomBit(hash uint64, n uint32, size uint64) uint64 {
 	return uint64(probe) * size >> 32
 }
 
+// add adds the hash of a key. The filter must have been made for at least one.
 func (b bloom) add(hash uint64) {
 	size := uint64(len(b)) * 8
 	for n := range uint32(bloomProbes) {
@@ -55,7 +56,11 @@ const (
 	hashEnd  = 0xd6e8feb86659fd93
 )
 
-// hashText is the hash of subjects (salt 0) and of tokens (salt: position from 1) for filters.
+// hashText is a fast hash that is the same everywhere and always, unlike those of the standard library that are
+// as fast. It is not keyed: who knows it can make subjects that spoil a filter, which costs reads
+// and changes no answer. Tables that would become slow use other hashes, with a random seed.
+//
+// It is the hash of subjects (salt 0) and of tokens (salt: position from 1) for filters.
 func hashText[T string | []byte](salt uint64, text T) uint64 {
 	h := fold(salt^hashEnd, uint64(len(text))^hashWord)
 	for len(text) >= 8 {
@@ -68,6 +73,7 @@ func hashText[T string | []byte](salt uint64, text T) uint64 {
 	return fold(h^hashEnd, hashEnd)
 }
 
+// wordOf is the first eight bytes as a number; it compiles to one load.
 func wordOf[T string | []byte](text T) uint64 {
 	return uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
 		uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
@@ -87,8 +93,10 @@ type hashSet struct {
 	zero  bool // 0 is in the set
 }
 
+// newHashSet returns an empty set.
 func newHashSet() *hashSet { return &hashSet{seed: rand.Uint64(), slots: make([]uint64, 64)} }
 
+// add adds a hash that may be in the set already.
 func (s *hashSet) add(hash uint64) {
 	if hash == 0 {
 		s.zero = true

@@ -3,7 +3,11 @@ package segment
 import "sync"
 
 // Cache keeps what segments have read: blocks, pages of dictionaries and facts, and the sequences that
-// filters select. Many segments share one; it is safe for concurrent use. What was used least recently goes first.
+// filters select. Many segments share one; it is safe for concurrent use. What was used least recently goes
+// first.
+//
+// It is sixteen caches with a lock each, so that readers seldom wait for one another. Nothing is called
+// while a lock is held, and what is kept is immutable, so that it may be used after it was dropped.
 type Cache struct {
 	shards [cacheShards]cacheShard
 
@@ -78,10 +82,12 @@ func (c *Cache) leave(segment uint64) {
 	}
 }
 
+// shard is where a key belongs. Blocks of one segment are spread over all.
 func (c *Cache) shard(k *cacheKey) *cacheShard {
 	return &c.shards[fold(k.offset^k.segment<<40^uint64(len(k.filter)), hashWord)%cacheShards]
 }
 
+// get returns an item, or nil. The item must not be changed.
 func (c *Cache) get(k cacheKey) *cacheItem { return c.shard(&k).get(k) }
 
 // put adds an item, unless it would take a whole shard and more.
@@ -118,6 +124,7 @@ func (s *cacheShard) put(item *cacheItem) {
 	}
 }
 
+// leave drops what belongs to a segment.
 func (s *cacheShard) leave(segment uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,15 +135,18 @@ func (s *cacheShard) leave(segment uint64) {
 	}
 }
 
+// drop removes an item that is in the shard. The caller holds the lock.
 func (s *cacheShard) drop(item *cacheItem) {
 	item.unlink()
 	delete(s.items, item.key)
 	s.bytes -= item.bytes
 }
 
+// link puts an item in front. The caller holds the lock.
 func (s *cacheShard) link(item *cacheItem) {
 	item.prev, item.next = &s.head, s.head.next
 	item.prev.next, item.next.prev = item, item
 }
 
+// unlink takes an item out of the list. The caller holds the lock.
 func (i *cacheItem) unlink() { i.prev.next, i.next.prev = i.next, i.prev }

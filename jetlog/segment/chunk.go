@@ -46,6 +46,7 @@ type frame struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// newFrame returns the frame of the file with this id.
 func newFrame(id FileID, aead cipher.AEAD) frame {
 	return frame{seed: crc32.Checksum(id[:], castagnoli), aead: aead}
 }
@@ -60,6 +61,7 @@ func (f *frame) checksum(offset uint64, chunk []byte) uint32 {
 	return crc32.Update(sum, castagnoli, chunk[envelopeBytes:])
 }
 
+// nonce is that of the chunk at offset; see Key.seal.
 func nonce(offset uint64) []byte {
 	n := make([]byte, 12)
 	binary.LittleEndian.PutUint64(n[4:], offset)
@@ -101,6 +103,7 @@ func (f *frame) open(chunk []byte, offset uint64, k kind) ([]byte, error) {
 	}
 	flags, content := chunk[1], chunk[envelopeBytes:]
 	raw := int(binary.LittleEndian.Uint32(chunk[8:]))
+	// The checksum is right: what is wrong from here on was written so, or somebody made it fit.
 	switch {
 	case kind(chunk[0]) != k:
 		return nil, errKind
@@ -135,6 +138,7 @@ const (
 	compressRatio = 64      // times that a larger one may
 )
 
+// expands reports whether raw bytes are too many to come from so few that are stored.
 func expands(stored, raw int) bool { return raw > compressFree && raw/compressRatio > stored }
 
 // compress returns content in less space, or false if it is better left as it is. It uses scratch.
@@ -153,6 +157,7 @@ func compress(scratch, content []byte) ([]byte, bool) {
 	return small, true
 }
 
+// decompress is the reverse of compress. Nothing is allocated before the lengths are found to be plausible.
 func decompress(content []byte, raw int) ([]byte, error) {
 	n, err := s2.DecodedLen(content)
 	if err != nil || n != raw || expands(len(content), raw) {

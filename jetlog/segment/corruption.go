@@ -56,6 +56,7 @@ var (
 	errSummary  = errors.New("messages are not those of the index")
 	errSubjects = errors.New("subjects are not those of the messages")
 	errFacts    = errors.New("facts are not those of the index")
+	errReplaced = errors.New("file is not the one that was opened")
 	errHeader   = errors.New("header and trailer differ")
 )
 

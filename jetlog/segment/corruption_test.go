@@ -168,6 +168,22 @@ func TestDamagedBlockNamesItsSequences(t *testing.T) {
 	}
 }
 
+// TestVerifyLooksAtTheDisk damages a file whose every chunk is in memory.
+func TestVerifyLooksAtTheDisk(t *testing.T) {
+	d := small()
+	content := d.file(t, segment.WriterConfig{BlockBytes: 256})
+	fs := vfs.NewFault(memory(t, content))
+	s := open(t, fs, segment.Config{Cache: segment.NewCache(1 << 20)})
+	list := d.queries(newRandom(3), 30)
+	check(t, s, list)
+	ok(t, s.Verify())
+	for at := 0; at < len(content); at += 7 {
+		fs.Heal()
+		fs.Flip(fileName, int64(at), 0x10)
+		corruption(t, s.Verify(), len(content), fmt.Sprintf("byte %d flipped", at))
+	}
+}
+
 func TestTruncations(t *testing.T) {
 	content := small().file(t, segment.WriterConfig{BlockBytes: 256})
 	for n := range content {

@@ -12,8 +12,10 @@ type cursor struct {
 	bad bool
 }
 
+// fail makes everything read as zero from now on.
 func (c *cursor) fail() { c.b, c.bad = nil, true }
 
+// uvarint reads a number. Most are less than 128 and take the short way.
 func (c *cursor) uvarint() uint64 {
 	if len(c.b) > 0 && c.b[0] < 0x80 {
 		v := uint64(c.b[0])
@@ -29,6 +31,7 @@ func (c *cursor) uvarint() uint64 {
 	return v
 }
 
+// varint reads a signed number in zigzag form.
 func (c *cursor) varint() int64 {
 	u := c.uvarint()
 	return int64(u>>1) ^ -int64(u&1)
@@ -44,6 +47,7 @@ func (c *cursor) size(limit uint64) int {
 	return int(v)
 }
 
+// byte reads one byte.
 func (c *cursor) byte() byte {
 	if len(c.b) == 0 {
 		c.fail()

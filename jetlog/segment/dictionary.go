@@ -72,6 +72,8 @@ func (d *dictionaryBuilder) filter(name []byte) {
 	eachToken(view(name), from, func(position uint64, token string) { d.tokens.add(hashText(position, token)) })
 }
 
+// append adds a subject to the page. What subjects in a page share is stored once, and the first of each page
+// is stored whole, in the page and in the index.
 func (d *dictionaryBuilder) append(w *Writer, e *Extent, s *row, name []byte) {
 	shared := 0
 	if len(d.page) > 0 {
@@ -95,6 +97,7 @@ func (d *dictionaryBuilder) append(w *Writer, e *Extent, s *row, name []byte) {
 	d.unfolded += len(name)
 }
 
+// postings adds the sequences of a subject that has more than two, to the page or as a chunk.
 func (d *dictionaryBuilder) postings(w *Writer, p []byte, e *Extent, s *row) []byte {
 	if uint64(s.count) == e.Count {
 		return append(p, postingsAll)
@@ -136,6 +139,8 @@ type subjectIndex struct {
 	tokens   bloom
 }
 
+// parseSubjectIndex finds the parts of an index. All bounds of first subjects are checked here, so that
+// a search need not.
 func parseSubjectIndex(b []byte) (*subjectIndex, error) {
 	if len(b) < subjectIndexBytes {
 		return nil, errLength
@@ -167,6 +172,7 @@ func (x *subjectIndex) bytes() int {
 	return 128 + len(x.fences) + len(x.firsts) + len(x.subjects) + len(x.tokens)
 }
 
+// page is where a page lies; reading checks that it is inside the file.
 func (x *subjectIndex) page(i int) location {
 	f := x.fences[i*fenceBytes:]
 	return location{offset: binary.LittleEndian.Uint64(f), bytes: binary.LittleEndian.Uint32(f[8:])}
@@ -187,13 +193,14 @@ func (x *subjectIndex) seek(subject string) int {
 	return max(after-1, 0)
 }
 
-// pageReader goes through the entries of a page.
+// pageReader goes through the entries of a page. The subject is unfolded into one buffer, whatever the length
+// of the page, and the sum of all lengths is bounded: sharing lets a small page claim long subjects.
 type pageReader struct {
 	cursor
 	term
 
-	extent   *Extent
-	unfolded int
+	extent   *Extent // its bounds hold for every entry
+	unfolded int     // bytes of the subjects so far
 }
 
 // next reads an entry; false after the last, or if it is malformed: then bad is set.
@@ -221,6 +228,8 @@ func (p *pageReader) next() bool {
 	return !p.bad
 }
 
+// readPostings reads the form and what follows it. A subject has every message of the extent only if its
+// count says the same.
 func (p *pageReader) readPostings() {
 	p.form = p.byte()
 	switch {

@@ -16,8 +16,12 @@ import (
 //
 // and its index, which follows them and is kept in memory once it was needed:
 //
-//	{first 8 bytes of the first hash u64 big endian, offset u64}  for each page
+//	{first 8 bytes of the first hash, offset u64}                 for each page
 //	filter of the page: bloomBytes(rows)                          for each page
+//
+// Each page has a filter of its own, rather than the table one for all: then a table of any length is written
+// in one pass, with nothing in memory but its index, and no count has to be known before. A look-up
+// searches the fences first and then asks the filter of the one page, which is a few cache lines.
 const (
 	factsPerPage   = 256
 	factPageBytes  = 27
@@ -31,16 +35,17 @@ func (h *Hash) bloomHash() uint64 { return binary.LittleEndian.Uint64(h[8:]) }
 // prefix orders like the hash, but for hashes with the same.
 func (h *Hash) prefix() uint64 { return binary.BigEndian.Uint64(h[:8]) }
 
-// factBuilder writes a fact table.
+// factBuilder writes a fact table, one page at a time.
 type factBuilder struct {
-	table   FactTable
-	open    bool // a table is begun
-	last    Hash
-	hashes  []byte
-	values  []Value
-	fences  []byte
-	filters []byte
-	page    []byte // scratch
+	table FactTable
+	open  bool // a table is begun
+	last  Hash // the last hash added; all others are less
+
+	hashes  []byte  // of the page at hand
+	values  []Value // of the page at hand, as many as hashes
+	fences  []byte  // of the pages that are written
+	filters []byte  // of the pages that are written
+	page    []byte  // scratch
 }
 
 // AddFact adds a fact. Facts come after all messages, sorted by stream, kind and hash; no hash comes twice in
@@ -85,7 +90,7 @@ func (w *Writer) writeFacts() {
 	}
 	f.page = appendFactPage(f.page[:0], f.hashes, f.values)
 	at := w.chunk(kindFacts, f.page)
-	f.fences = binary.LittleEndian.AppendUint64(f.fences, binary.BigEndian.Uint64(f.hashes))
+	f.fences = append(f.fences, f.hashes[:8]...)
 	f.fences = binary.LittleEndian.AppendUint64(f.fences, at.offset)
 	start := len(f.filters)
 	f.filters = append(f.filters, make([]byte, bloomBytes(len(f.values)))...)
@@ -108,6 +113,8 @@ func (w *Writer) endFacts() {
 	f.open = false
 }
 
+// appendFactPage codes a page. Each of the three numbers takes as many bytes as the range of its values in the
+// page needs, none if they are all the same: rows have one length, and a row is found by its number.
 func appendFactPage(dst, hashes []byte, values []Value) []byte {
 	var least Value
 	var width [3]int
@@ -141,6 +148,7 @@ type factPage struct {
 	values []byte
 }
 
+// parseFactPage finds the parts of a page that must have so many rows.
 func parseFactPage(b []byte, rows int) (factPage, error) {
 	if len(b) < factPageBytes {
 		return factPage{}, errLength
@@ -162,8 +170,10 @@ func parseFactPage(b []byte, rows int) (factPage, error) {
 	return p, nil
 }
 
+// hash is the hash of a row.
 func (p *factPage) hash(i int) []byte { return p.hashes[i*hashBytes : (i+1)*hashBytes] }
 
+// value is the value of a row.
 func (p *factPage) value(i int) (v Value) {
 	row := p.values[i*(p.width[0]+p.width[1]+p.width[2]):]
 	for n := range v {
@@ -175,6 +185,7 @@ func (p *factPage) value(i int) (v Value) {
 	return v
 }
 
+// find returns the row of a hash.
 func (p *factPage) find(h *Hash) (int, bool) {
 	return sort.Find(p.rows, func(i int) int { return bytes.Compare(h[:], p.hash(i)) })
 }
@@ -188,6 +199,7 @@ type factIndex struct {
 	filters []byte
 }
 
+// parseFactIndex finds the parts of the index of a table of count facts whose pages end at offset end.
 func parseFactIndex(b []byte, count, end uint64) (*factIndex, error) {
 	pages := (count + factsPerPage - 1) / factsPerPage
 	if count == 0 || pages > uint64(len(b))/factFenceBytes {
@@ -210,8 +222,9 @@ func (x *factIndex) rows(page int) int {
 	return int(min(factsPerPage, x.count-uint64(page)*factsPerPage))
 }
 
+// fence is the prefix of the first hash of a page.
 func (x *factIndex) fence(page int) uint64 {
-	return binary.LittleEndian.Uint64(x.fences[page*factFenceBytes:])
+	return binary.BigEndian.Uint64(x.fences[page*factFenceBytes:])
 }
 
 // page is where a page lies: it ends where the next begins. Nonsense becomes a location that is refused.
@@ -226,6 +239,7 @@ func (x *factIndex) page(page int) location {
 	return location{offset: start, bytes: uint32(end - start)}
 }
 
+// filter is the filter of a page.
 func (x *factIndex) filter(page int) bloom {
 	start := page * bloomBytes(factsPerPage)
 	return bloom(x.filters[start : start+bloomBytes(x.rows(page))])
@@ -257,7 +271,7 @@ func (s *Segment) Fact(stream uint64, k FactKind, h Hash) (v Value, ok bool, err
 	x.candidates(&h, func(page int) bool {
 		var p factPage
 		var i int
-		if p, err = s.factPage(t, x, page); err != nil {
+		if p, err = s.factPage(t, x, page, s.cached); err != nil {
 			return false
 		}
 		if i, ok = p.find(&h); ok {
@@ -268,7 +282,8 @@ func (s *Segment) Fact(stream uint64, k FactKind, h Hash) (v Value, ok bool, err
 	return v, ok, err
 }
 
-// Facts iterates over a fact table in the order of hashes. It ends at the first error.
+// Facts iterates over a fact table in the order of hashes, past the cache: for compaction. It ends at the
+// first error.
 func (s *Segment) Facts(stream uint64, k FactKind) iter.Seq2[Fact, error] {
 	return func(yield func(Fact, error) bool) {
 		t := s.table(stream, k)
@@ -281,7 +296,7 @@ func (s *Segment) Facts(stream uint64, k FactKind) iter.Seq2[Fact, error] {
 			return
 		}
 		for page := range x.pages {
-			p, err := s.factPage(t, x, page)
+			p, err := s.factPage(t, x, page, s.read)
 			if err != nil {
 				yield(Fact{}, err)
 				return
@@ -314,6 +329,8 @@ func (s *Segment) table(stream uint64, k FactKind) *factTable {
 	return &s.footer.tables[i]
 }
 
+// factIndex returns the index of a table, which it reads at the first call. Two that call at once may
+// both read it: they read the same, and one copy stays.
 func (s *Segment) factIndex(t *factTable) (*factIndex, error) {
 	if x := t.loaded.Load(); x != nil {
 		return x, nil
@@ -331,9 +348,10 @@ func (s *Segment) factIndex(t *factTable) (*factIndex, error) {
 	return x, nil
 }
 
-func (s *Segment) factPage(t *factTable, x *factIndex, page int) (factPage, error) {
+// factPage returns a page of a table that is read in this way.
+func (s *Segment) factPage(t *factTable, x *factIndex, page int, read readFunc) (factPage, error) {
 	at, about := x.page(page), concern{stream: t.Stream}
-	b, err := s.cached(at, kindFacts, about)
+	b, err := read(at, kindFacts, about)
 	if err != nil {
 		return factPage{}, err
 	}

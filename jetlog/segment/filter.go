@@ -11,6 +11,21 @@ import (
 // view is b as a string for the time of a call that keeps nothing of it.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
+// How a filter is answered
+//
+// The filter of subjects or tokens in the index of the dictionary says at once that most extents have
+// nothing for a filter: the index is in memory after the first question, and nothing is read.
+//
+// A literal filter is one term of the dictionary: one page is read, and first, last and count of the term
+// answer most questions. For a filter with wildcards a scan of the one block at hand comes first: where the
+// filter selects much it finds a message there, and it reads no payload.
+//
+// Where neither suffices, the sequences under all terms that the filter selects are gathered in a set, and
+// the set is kept in the cache: a consumer that walks through an extent with a filter that selects little
+// pays for its part of the dictionary once, and for each further step a search in a bitmap or list.
+// The terms of a filter are together in the dictionary as far as its literal beginning reaches; beyond
+// that they are picked out one by one.
+
 // filter is a pattern, prepared. The empty pattern and `>` select everything.
 type filter struct {
 	pattern string
@@ -19,12 +34,15 @@ type filter struct {
 	prefix  string // what every subject that it selects begins with
 }
 
+// newFilter prepares a pattern. One that is not valid selects what subjects.Match says: nothing.
 func newFilter(pattern string) filter {
-	f := filter{pattern: pattern, all: pattern == "" || pattern == ">", literal: subjects.IsLiteral(pattern)}
-	if f.literal {
-		f.prefix = pattern
-		return f
+	switch {
+	case pattern == "" || pattern == ">":
+		return filter{pattern: pattern, all: true}
+	case subjects.IsLiteral(pattern):
+		return filter{pattern: pattern, literal: true, prefix: pattern}
 	}
+	f := filter{pattern: pattern}
 	for rest := pattern; ; {
 		token, after, _ := strings.Cut(rest, ".")
 		if token == "*" || token == ">" {
@@ -35,6 +53,7 @@ func newFilter(pattern string) filter {
 	}
 }
 
+// matches reports whether the filter selects a subject.
 func (f *filter) matches(subject []byte) bool {
 	if f.literal {
 		return string(subject) == f.pattern
@@ -59,6 +78,8 @@ func (x *subjectIndex) mayMatch(f *filter) bool {
 	return found
 }
 
+// subjectIndex returns the index of an extent's dictionary, which it reads at the first call. Two that call at
+// once may both read it: they read the same, and one copy stays.
 func (s *Segment) subjectIndex(e *extent) (*subjectIndex, error) {
 	if x := e.index.Load(); x != nil {
 		return x, nil
@@ -171,6 +192,7 @@ func (s *Segment) selected(e *extent, f *filter) (*set, error) {
 	return x, nil
 }
 
+// lookSet returns the set of a filter that is in the cache, or nil.
 func (s *Segment) lookSet(e *extent, f *filter) *set {
 	if s.cache == nil {
 		return nil
@@ -182,6 +204,8 @@ func (s *Segment) lookSet(e *extent, f *filter) *set {
 	return item.set
 }
 
+// addPostings adds the sequences of a term to a set. Long postings are read past the cache, since what is
+// asked for again is the set.
 func (s *Segment) addPostings(e *extent, t *term, b *setBuilder) error {
 	data, offset := t.inline, e.subjects.offset
 	if t.count > 2 && t.form&postingsChunk != 0 {
@@ -302,6 +326,7 @@ func (s *Segment) LastOf(stream uint64, pattern string, upTo uint64) (sequence u
 	return sequence, ok, nil
 }
 
+// lastByTerm answers for a literal filter where first and last suffice.
 func (s *Segment) lastByTerm(e *extent, f *filter, upTo uint64) (sequence uint64, ok, done bool, err error) {
 	t, err := s.term(e, f)
 	switch {
@@ -315,6 +340,7 @@ func (s *Segment) lastByTerm(e *extent, f *filter, upTo uint64) (sequence uint64
 	return 0, false, false, nil
 }
 
+// lastByScan looks back through one block, like nextByScan.
 func (s *Segment) lastByScan(e *extent, f *filter, upTo uint64) (sequence uint64, ok, done bool, err error) {
 	x, err := s.subjectIndex(e)
 	if err != nil || !x.mayMatch(f) {

@@ -33,7 +33,8 @@ type extent struct {
 	index atomic.Pointer[subjectIndex] // nil until it was needed
 }
 
-// blockKey is what is in memory of each block.
+// blockKey is what is in memory of each block, 48 bytes. Invariants, checked by parse: first <= last, sequences
+// and places of the blocks of an extent ascend, and 0 < count <= last-first+1.
 type blockKey struct {
 	first, last uint64 // sequences
 	latest      int64  // highest time
@@ -62,6 +63,7 @@ type factTable struct {
 	loaded atomic.Pointer[factIndex] // nil until it was needed
 }
 
+// append codes the footer.
 func (f *footer) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(f.extents)))
 	for i := range f.extents {
@@ -78,11 +80,13 @@ func (f *footer) append(b []byte) []byte {
 	return b
 }
 
+// appendLocation codes the place of a chunk.
 func appendLocation(b []byte, l location) []byte {
 	b = binary.AppendUvarint(b, l.offset)
 	return binary.AppendUvarint(b, uint64(l.bytes))
 }
 
+// append codes an extent.
 func (e *extent) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, e.Stream)
 	b = binary.AppendUvarint(b, e.First)
@@ -146,11 +150,13 @@ func parseFooter(b []byte, end uint64) (footer, error) {
 	return f, nil
 }
 
+// before is the order of fact tables.
 func (t *factTable) before(o *factTable) bool {
 	return t.Stream < o.Stream || t.Stream == o.Stream && t.Kind < o.Kind
 }
 
-// location reads the place of a chunk that lies behind place, and moves place behind it.
+// location reads the place of a chunk that lies behind place, and moves place behind it. The parser starts with
+// place at the end of the header and ends with it at the footer: so chunks cannot overlap.
 func (c *cursor) location(place *uint64) location {
 	l := location{offset: c.uvarint(), bytes: uint32(c.uvarint32())}
 	if l.offset < *place {
@@ -160,6 +166,7 @@ func (c *cursor) location(place *uint64) location {
 	return l
 }
 
+// uvarint32 reads a number that must fit in 32 bits.
 func (c *cursor) uvarint32() uint64 {
 	v := c.uvarint()
 	if v > 1<<32-1 {

@@ -29,6 +29,7 @@ type identity struct {
 	file    FileID
 }
 
+// append codes an identity.
 func (i identity) append(dst []byte) []byte {
 	dst = append(dst, magic...)
 	dst = append(dst, i.version, byte(i.cipher))
@@ -53,15 +54,18 @@ func parseIdentity(b []byte) (identity, error) {
 	return i, nil
 }
 
+// appendChecksum adds the checksum of what begins at start.
 func appendChecksum(dst []byte, start int) []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
+// appendHeader adds the header of a file.
 func appendHeader(dst []byte, i identity) []byte {
 	start := len(dst)
 	return appendChecksum(i.append(dst), start)
 }
 
+// appendTrailer adds the trailer of a file.
 func appendTrailer(dst []byte, i identity, footer location) []byte {
 	start := len(dst)
 	dst = i.append(dst)

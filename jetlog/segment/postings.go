@@ -17,7 +17,9 @@ const (
 	inlineBytes = 128
 )
 
-// appendPostings codes the sequences under a subject and returns the form.
+// appendPostings codes the sequences under a subject and returns the form. Both lengths are known only when the
+// distances are coded, and most subjects have few messages: so it codes these first and starts
+// over if a bitmap is shorter.
 func appendPostings(dst []byte, r *roster, w *row) (data []byte, form byte) {
 	first, last := r.sequences[w.first], r.sequences[w.last]
 	start, prev := len(dst), first-1
@@ -65,6 +67,7 @@ func (t *term) postings(data []byte, visit func(sequence uint64)) error {
 	}
 }
 
+// deltas reads the first form. It stops at the first sequence that cannot be.
 func (t *term) deltas(data []byte, visit func(sequence uint64)) error {
 	c, sequence, count := cursor{b: data}, t.first, uint64(1)
 	visit(sequence)
@@ -82,6 +85,8 @@ func (t *term) deltas(data []byte, visit func(sequence uint64)) error {
 	return nil
 }
 
+// bitmap reads the second form. Its length, its first and its last bit and their number must be those
+// that the term says.
 func (t *term) bitmap(data []byte, visit func(sequence uint64)) error {
 	if uint64(len(data)) != (t.last-t.first)/8+1 {
 		return errFormat

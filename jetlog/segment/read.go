@@ -116,6 +116,7 @@ func (s *Segment) Next(stream, from uint64) (sequence uint64, ok bool, err error
 	return 0, false, nil
 }
 
+// next is Next in an extent. Where no sequence is missing in a block, nothing is read.
 func (s *Segment) next(e *extent, from uint64) (sequence uint64, ok bool, err error) {
 	i := e.blockAt(from)
 	if i == len(e.blocks) {
@@ -230,6 +231,7 @@ func (s *Segment) Messages(stream, from uint64) iter.Seq2[Message, error] {
 	}
 }
 
+// yieldBlock yields the messages of a block and reports whether the loop goes on.
 func (s *Segment) yieldBlock(e *extent, k *blockKey, from uint64, yield func(Message, error) bool) bool {
 	b, bodies, err := s.uncached(e, k)
 	if err != nil {

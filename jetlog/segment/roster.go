@@ -34,6 +34,7 @@ type row struct {
 
 const rosterSlots = 64
 
+// newRoster returns an empty roster.
 func newRoster() *roster {
 	return &roster{seed: maphash.MakeSeed(), slots: make([]uint32, rosterSlots)}
 }
@@ -90,6 +91,7 @@ func (r *roster) find(subject string) uint32 {
 	}
 }
 
+// grow doubles the slots. Hashes are kept in the rows, so no subject is looked at.
 func (r *roster) grow() {
 	r.slots = make([]uint32, 2*len(r.slots))
 	mask := uint32(len(r.slots) - 1)
@@ -102,6 +104,7 @@ func (r *roster) grow() {
 	}
 }
 
+// name is the subject of a row, as part of names.
 func (r *roster) name(w *row) []byte { return r.names[w.name : w.name+w.nameBytes] }
 
 // each calls visit with the sequences under a subject, ascending.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sort"
+	"sync/atomic"
 
 	"runnel/jetlog/vfs"
 )
@@ -27,6 +28,7 @@ type Segment struct {
 	id     identity
 	cache  *Cache // may be nil
 	number uint64 // in the cache
+	closed atomic.Bool
 
 	bytes    int64
 	place    location // of the footer
@@ -44,7 +46,7 @@ func Open(fs vfs.FS, name string, c Config) (*Segment, error) {
 		return nil, fmt.Errorf("open segment: %w", err)
 	}
 	s := &Segment{name: name, file: file, cache: c.Cache}
-	if err := s.load(c.Keys); err != nil {
+	if err := s.load(func(id identity) (frame, error) { return id.frame(c.Keys) }); err != nil {
 		file.Close() // the first error is the one to tell
 		return nil, err
 	}
@@ -54,7 +56,11 @@ func Open(fs vfs.FS, name string, c Config) (*Segment, error) {
 	return s, nil
 }
 
-func (s *Segment) load(keys []*Key) error {
+// load reads the end of the file and takes the footer from it.
+//
+// The order is that of trust: the trailer's checksum before what it says, its version before its layout, the
+// key before the footer, the footer's checksum and seal before its content.
+func (s *Segment) load(frame func(identity) (frame, error)) error {
 	var err error
 	if s.bytes, err = s.file.Size(); err != nil {
 		return fmt.Errorf("open segment %s: %w", s.name, err)
@@ -71,7 +77,7 @@ func (s *Segment) load(keys []*Key) error {
 	if s.id, s.place, err = parseTrailer(trailer, uint64(s.bytes)); err != nil {
 		return s.refuse(uint64(s.bytes-trailerBytes), err)
 	}
-	if s.frame, err = s.id.frame(keys); err != nil {
+	if s.frame, err = frame(s.id); err != nil {
 		return fmt.Errorf("open segment %s (key %s): %w", s.name, s.id.key, err)
 	}
 	var chunk []byte
@@ -101,8 +107,11 @@ func (s *Segment) refuse(offset uint64, err error) error {
 	return s.damaged(offset, concern{}, err)
 }
 
-// Close closes the file. Whoever still reads gets an error.
+// Close closes the file. Whoever still reads gets an error. To close again does nothing.
 func (s *Segment) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
 	if s.cache != nil {
 		s.cache.leave(s.number)
 	}
@@ -137,6 +146,9 @@ func (s *Segment) MemoryBytes() int64 {
 	return int64(sum)
 }
 
+// Extents lists what the file has of each stream, by stream.
+func (s *Segment) Extents() []Extent { return s.Summary().Extents }
+
 // Extent returns what the file has of a stream; ok is false if that is nothing.
 func (s *Segment) Extent(stream uint64) (e Extent, ok bool) {
 	x := s.extent(stream)
@@ -146,6 +158,7 @@ func (s *Segment) Extent(stream uint64) (e Extent, ok bool) {
 	return x.Extent, true
 }
 
+// extent returns a stream's extent, or nil.
 func (s *Segment) extent(stream uint64) *extent {
 	all := s.footer.extents
 	i := sort.Search(len(all), func(i int) bool { return all[i].Stream >= stream })
@@ -158,14 +171,17 @@ func (s *Segment) extent(stream uint64) *extent {
 // concern is what a Corruption says besides the place.
 type concern struct{ stream, first, last uint64 }
 
+// concern is that of all of an extent.
 func (e *extent) concern() concern {
 	return concern{stream: e.Stream, first: e.First, last: e.Last}
 }
 
+// concernOf is that of one block.
 func (e *extent) concernOf(k *blockKey) concern {
 	return concern{stream: e.Stream, first: k.first, last: k.last}
 }
 
+// damaged makes a Corruption.
 func (s *Segment) damaged(offset uint64, about concern, err error) error {
 	return &Corruption{
 		File: s.name, Offset: int64(offset), Stream: about.stream, First: about.first, Last: about.last, Err: err,
@@ -196,6 +212,9 @@ func (s *Segment) open(chunk []byte, offset uint64, k kind, about concern) ([]by
 	}
 	return content, nil
 }
+
+// readFunc is read or cached.
+type readFunc func(at location, k kind, about concern) ([]byte, error)
 
 // read returns the content of a chunk, past the cache.
 func (s *Segment) read(at location, k kind, about concern) ([]byte, error) {
@@ -230,6 +249,7 @@ func (s *Segment) look(offset uint64) []byte {
 	return nil
 }
 
+// keep gives the content of a chunk to the cache.
 func (s *Segment) keep(offset uint64, content []byte) {
 	if s.cache != nil {
 		s.cache.put(&cacheItem{key: cacheKey{segment: s.number, offset: offset}, chunk: content})

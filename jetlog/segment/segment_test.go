@@ -474,7 +474,7 @@ func check(t testing.TB, s *segment.Segment, list []query) {
 			t.Fatalf("%s: %v", q.name, err)
 		}
 		if !same(got, q.want) {
-			t.Fatalf("%s: got %v, want %v", q.name, got, q.want)
+			t.Fatalf("%s: got %.500s, want %.500s", q.name, fmt.Sprint(got), fmt.Sprint(q.want))
 		}
 	}
 }

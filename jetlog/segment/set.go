@@ -22,10 +22,12 @@ type setBuilder struct {
 	last uint64
 }
 
+// newSetBuilder begins a set of sequences between first and last, which are both possible.
 func newSetBuilder(first, last uint64) *setBuilder {
 	return &setBuilder{set: set{first: first}, last: last}
 }
 
+// add adds a sequence that was not added before. They may come in any order.
 func (b *setBuilder) add(sequence uint64) {
 	if sequence < b.first || sequence > b.last {
 		return // the file contradicts itself: whoever decodes it sees that in the end
@@ -44,11 +46,13 @@ func (b *setBuilder) add(sequence uint64) {
 	b.set.mark(sequence)
 }
 
+// build ends the building. A list may hold the sequences of many subjects, and so is sorted only now.
 func (b *setBuilder) build() *set {
 	slices.Sort(b.list)
 	return &b.set
 }
 
+// mark sets the bit of a sequence.
 func (s *set) mark(sequence uint64) {
 	n := sequence - s.first
 	s.words[n/64] |= 1 << (n % 64)

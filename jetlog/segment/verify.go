@@ -14,28 +14,36 @@ const maxFindings = 100
 // everything the indexes say about messages, subjects and facts is what is there. It returns all that it finds,
 // up to a hundred, joined: each a *Corruption or an error of reading.
 //
-// It takes 12 bytes of memory a message of the largest extent, and its subjects.
+// It looks at the disk, not at what is in memory or in the cache. It takes 12 bytes of memory a message of the
+// largest extent, and its subjects.
 func (s *Segment) Verify() error {
-	v := verifier{Segment: s, roster: newRoster(), places: []location{s.place}}
-	v.header()
-	for i := range s.footer.extents {
-		v.extent(&s.footer.extents[i])
+	fresh := &Segment{name: s.name, file: s.file}
+	if err := fresh.load(func(identity) (frame, error) { return s.frame, nil }); err != nil {
+		return err
 	}
-	for i := range s.footer.tables {
-		v.table(&s.footer.tables[i])
+	v := verifier{Segment: fresh, roster: newRoster(), places: []location{fresh.place}}
+	v.wrong(fresh.id == s.id && fresh.checksum == s.checksum, fresh.place.offset, concern{}, errReplaced)
+	v.header()
+	for i := range fresh.footer.extents {
+		v.extent(&fresh.footer.extents[i])
+	}
+	for i := range fresh.footer.tables {
+		v.table(&fresh.footer.tables[i])
 	}
 	v.tiling()
 	return errors.Join(v.findings...)
 }
 
-// verifier is one run of Verify.
+// verifier is one run of Verify. The dictionary is checked by making it again: the messages go into a
+// roster, as they did when the file was written, and the two must agree subject by subject.
 type verifier struct {
 	*Segment
-	roster   *roster
+	roster   *roster    // of the extent at hand
 	places   []location // of all chunks
 	findings []error
 }
 
+// found notes an error, if there is one.
 func (v *verifier) found(err error) {
 	if err != nil && len(v.findings) < maxFindings {
 		v.findings = append(v.findings, err)
@@ -49,6 +57,7 @@ func (v *verifier) wrong(ok bool, offset uint64, about concern, err error) {
 	}
 }
 
+// header checks the header, which Open does not read.
 func (v *verifier) header() {
 	b, err := v.readAt(location{bytes: headerBytes}, concern{})
 	if err != nil {
@@ -235,7 +244,7 @@ func (v *verifier) table(t *factTable) {
 	for page := range x.pages {
 		at := x.page(page)
 		v.places = append(v.places, at)
-		p, err := v.factPage(t, x, page)
+		p, err := v.factPage(t, x, page, v.read)
 		if err != nil {
 			v.found(err)
 			return

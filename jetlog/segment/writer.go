@@ -102,6 +102,7 @@ func (w *Writer) fail(what string, err error) error {
 
 var errFinished = errors.New("segment writer is finished")
 
+// usable is the error that everything returns from now on, or nil.
 func (w *Writer) usable() error {
 	if w.err == nil && w.file == nil {
 		return errFinished
@@ -159,6 +160,8 @@ func (w *Writer) begin(stream uint64, m *Message) error {
 	return nil
 }
 
+// startBlock begins a block. Rows of the roster remember the number of a block and what they are in it, so
+// that nothing has to be cleared here.
 func (w *Writer) startBlock() {
 	w.block.reset()
 	w.blocks++ // rows of the roster have smaller numbers, or 0 when new
@@ -207,6 +210,8 @@ func (w *Writer) plainChunk(k kind, content []byte) location {
 	return w.append(k, content, false, len(content))
 }
 
+// append adds a chunk to what is to be written. It cannot fail but for content that no chunk can have, and
+// then latches the error: so what is built from chunks needs no error handling before its next flush.
 func (w *Writer) append(k kind, content []byte, compressed bool, raw int) location {
 	start := len(w.out)
 	at := location{offset: w.offset + uint64(start)}
@@ -278,6 +283,7 @@ func (w *Writer) Abort() error {
 	return errors.Join(closed, w.fs.Remove(w.name))
 }
 
+// summary describes a file with this footer.
 func (f *footer) summary(id FileID, bytes int64, checksum uint32) Summary {
 	s := Summary{ID: id, Bytes: bytes, Checksum: checksum}
 	for i := range f.extents {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -212,6 +213,28 @@ func TestVeryRegular(t *testing.T) {
 	msg, found, err := s.Load(1, 1)
 	if err != nil || !found || !bytes.Equal(msg.Payload, large) {
 		t.Errorf("the large message is not what was written: %v, %v", found, err)
+	}
+}
+
+// TestExtremes writes the least and greatest of all numbers.
+func TestExtremes(t *testing.T) {
+	const most = math.MaxUint64
+	d := &data{streams: []uint64{0, most}, messages: map[uint64][]segment.Message{}}
+	for _, stream := range d.streams {
+		d.messages[stream] = []segment.Message{
+			{Sequence: 0, Time: math.MinInt64, Expires: math.MaxInt64, Bytes: most, Subject: "a"},
+			{Sequence: 1, Time: math.MaxInt64, Expires: math.MinInt64, Bytes: 0, Subject: ""},
+			{Sequence: 1 << 63, Time: 0, Expires: -1, Bytes: 1 << 63, Subject: strings.Repeat("x", segment.MaxSubjectBytes)},
+			{Sequence: most - 1, Time: -5, Bytes: 7, Subject: "a"},
+			{Sequence: most, Time: 5, Bytes: 7, Subject: "a"},
+		}
+		d.tables = append(d.tables, table{stream: stream, kind: 255, facts: []segment.Fact{
+			{Hash: segment.Hash{}, Value: segment.Value{0, most, 5}},
+			{Hash: segment.Hash(bytes.Repeat([]byte{255}, 16)), Value: segment.Value{most, 0, 5}},
+		}})
+	}
+	for name, c := range variants(t) {
+		t.Run(name, func(t *testing.T) { d.verifyWritten(t, c, d.queries(newRandom(1), 60)) })
 	}
 }
 
