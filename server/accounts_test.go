@@ -100,6 +100,12 @@ func TestAccountLimits(t *testing.T) {
 	servertest.Eventually(t, "the place to be free", func() bool { return page[connz](t, s, "/connz?acc=B&auth=1").Total == 1 })
 	dialAs(t, s, "b", "x").Close()
 
+	// Who logs in to another account makes room in the first.
+	mover := dialAs(t, s, "b", "x")
+	mover.Send(user("a", "x"))
+	mover.Flush()
+	dialAs(t, s, "b", "x").Close()
+
 	// max_payload is told after CONNECT, holds, and leaves other accounts alone.
 	first.ReadInfo()
 	if got := first.Info()["max_payload"]; got != 16.0 {

@@ -137,6 +137,13 @@ func TestStale(t *testing.T) {
 	if got := closedReasons(t, s, 1)[0]; got != "Stale Connection" {
 		t.Errorf("reason = %q", got)
 	}
+	z := page[struct {
+		Stale int64                    `json:"stale_connections"`
+		Kinds struct{ Clients uint64 } `json:"stale_connection_stats"`
+	}](t, s, "/varz")
+	if z.Stale != 1 || z.Kinds.Clients != 1 {
+		t.Errorf("stale connections = %+v, want one, a client", z)
+	}
 	if err := live.Flush(); err != nil {
 		t.Errorf("a client that answers: %v", err)
 	}

@@ -127,6 +127,15 @@ func TestClosedConnections(t *testing.T) {
 	if got := page[connz](t, s, "/connz?state=closed&sort=stop&limit=1").Total; got != 3 {
 		t.Errorf("total = %d, want 3", got)
 	}
+
+	o := servertest.Options(t, `http_port: -1`)
+	o.Limits.MaxClosedClients = 0
+	none := servertest.StartOptions(t, o)
+	servertest.DialQuiet(t, none).Close()
+	servertest.Eventually(t, "the client to be gone", func() bool { return page[connz](t, none, "/connz").Total == 0 })
+	if got := page[connz](t, none, "/connz?state=any").Total; got != 0 {
+		t.Errorf("%d connections are remembered, want none", got)
+	}
 }
 
 func TestSubsz(t *testing.T) {

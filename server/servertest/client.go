@@ -105,12 +105,13 @@ func (c *Client) ReadInfo() {
 	}
 }
 
-// Expect reads lines and compares them. An INFO in between is passed over.
+// Expect reads lines and compares them. What a server may say at any time is passed over: an INFO, and a PING,
+// which is answered.
 func (c *Client) Expect(lines ...string) {
 	c.t.Helper()
 	for _, want := range lines {
 		got := c.Line()
-		for strings.HasPrefix(got, "INFO {") {
+		for got != want && c.anytime(got) {
 			got = c.Line()
 		}
 		if got != want {
@@ -119,21 +120,30 @@ func (c *Client) Expect(lines ...string) {
 	}
 }
 
-// Flush sends PING and expects PONG and, INFO aside, nothing before it: what was sent earlier had no other
-// answer, and the server has dealt with it.
+// anytime deals with a line that a server may send at any time, and tells whether it was one.
+func (c *Client) anytime(line string) bool {
+	if line == "PING" {
+		_, _ = io.WriteString(c.nc, "PONG\r\n") // the connection may have ended; the next read tells
+		return true
+	}
+	return strings.HasPrefix(line, "INFO {")
+}
+
+// Flush sends PING and expects PONG and, as [Client.Expect], nothing before it: what was sent earlier had no
+// other answer, and the server has dealt with it.
 func (c *Client) Flush() {
 	c.t.Helper()
 	c.Send("PING\r\n")
 	c.Expect("PONG")
 }
 
-// ExpectClosed expects the end of the connection and, INFO aside, nothing before it.
+// ExpectClosed expects the end of the connection and, as [Client.Expect], nothing before it.
 func (c *Client) ExpectClosed() {
 	c.t.Helper()
 	for {
 		line, err := c.read()
 		switch {
-		case err == nil && strings.HasPrefix(line, "INFO {"):
+		case err == nil && c.anytime(line):
 			continue
 		case err == nil || line != "":
 			c.t.Fatalf("got %.200q, want the end of the connection", line)
