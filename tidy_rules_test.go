@@ -299,7 +299,7 @@ func structSize(p *pkg) []finding {
 			}
 			st, ok := spec.Type.(*ast.StructType)
 			name := spec.Name.Name
-			if !ok || strings.Contains(name, "Config") || strings.Contains(name, "Options") {
+			if !ok || strings.Contains(name, "Config") || path.Base(p.dir) == "config" || strings.Contains(name, "Options") {
 				return true
 			}
 			if n := st.Fields.NumFields(); n > structFields {

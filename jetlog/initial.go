@@ -37,9 +37,6 @@ func (n *initial) next(above uint64) uint64 {
 	return 0
 }
 
-// left returns how many are still to come.
-func (n *initial) left() uint64 { return uint64(len(n.list) - n.gone) }
-
 // remove marks a sequence as gone.
 func (n *initial) remove(seq uint64) {
 	i, found := n.find(seq)

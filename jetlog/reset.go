@@ -49,7 +49,11 @@ func (s *Stream) reset(r *command.Reset, m Messages) (Result, error) {
 	} else if refusal, err := c.refusesReset(seq, m); err != nil || refusal != "" {
 		return refusedWith(config.ResetInvalid, refusal), err
 	}
-	changed := c.resetTo(seq)
+	lasts, err := c.lastsFrom(seq, m)
+	if err != nil {
+		return Result{}, err
+	}
+	changed := c.resetTo(seq, lasts)
 	pending, err := changed.count(seq-1, m)
 	if err != nil {
 		return Result{}, err
@@ -92,21 +96,36 @@ func (c *Consumer) refusesReset(seq uint64, m Messages) (string, error) {
 	return "", nil
 }
 
+// lastsFrom returns what is to be delivered at first by a consumer that begins again at a sequence:
+// of the last messages of each subject those that are left, and those that were not settled.
+func (c *Consumer) lastsFrom(seq uint64, m Messages) ([]uint64, error) {
+	var lasts []uint64
+	for _, old := range slices.Concat(c.unsettled(), c.initial.live()) {
+		if old < seq || old > c.initial.resume {
+			continue
+		}
+		meta, err := m.Meta(old)
+		if err != nil {
+			return nil, err
+		}
+		// One that was delivered may be left from another filter.
+		if c.filter.Matches(meta.Subject) {
+			lasts = append(lasts, old<<1)
+		}
+	}
+	return lasts, nil
+}
+
 // resetTo returns what becomes of a consumer that begins again at a sequence. Exhausted messages
 // below it stay exhausted, so that they are not lost from a stream that keeps what is not settled.
-func (c *Consumer) resetTo(seq uint64) Consumer {
+func (c *Consumer) resetTo(seq uint64, lasts []uint64) Consumer {
 	changed := *c
 	changed.delivered = Position{Stream: seq - 1}
 	changed.floor = changed.delivered
 	changed.acks, changed.timers, changed.queue = ackPending{}, nil, redelivery{}
 	i, _ := slices.BinarySearch(c.exhausted, seq)
 	changed.exhausted = slices.Clone(c.exhausted[:i])
-	changed.initial.list, changed.initial.gone = nil, 0
-	for _, old := range slices.Concat(c.unsettled(), c.initial.live()) {
-		if old >= seq && old <= c.initial.resume {
-			changed.initial.list = append(changed.initial.list, old<<1)
-		}
-	}
+	changed.initial.list, changed.initial.gone = lasts, 0
 	return changed
 }
 
