@@ -3,6 +3,8 @@ package command_test
 import (
 	"bytes"
 	"errors"
+	"flag"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -147,4 +149,34 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%q has two forms", data)
 		}
 	})
+}
+
+var update = flag.Bool("update", false, "write the golden file of this version")
+
+// TestGolden decodes the commands of every version, and sees that this one is still written alike.
+func TestGolden(t *testing.T) {
+	const file = "testdata/golden/commands-1"
+	var now []byte
+	for _, c := range examples() {
+		now = codec.AppendBytes(now, command.Append(nil, c))
+	}
+	if *update {
+		if err := os.WriteFile(file, now, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(golden, now) {
+		t.Errorf("the form has changed: got\n%q\nwant\n%q", now, golden)
+	}
+	r := codec.NewReader(golden)
+	for _, want := range examples() {
+		got, err := command.Decode(r.Bytes())
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+	}
 }
