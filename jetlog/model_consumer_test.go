@@ -223,6 +223,7 @@ func (c *modelConsumer) ack(a *command.Ack) string {
 				if seq == r.Sequence || seq < r.Sequence && c.cfg.Ack == config.AckAll && r.Answer == command.Done {
 					delete(c.waiting, seq)
 					delete(c.exhausted, seq)
+					delete(c.lasts, seq) // a reset does not bring it again
 					c.dequeue(seq)
 					done = append(done, seq)
 				}

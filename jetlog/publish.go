@@ -17,7 +17,8 @@ func (s *Stream) publish(c *command.Publish, m Messages) (Result, error) {
 	if s.config.Sealed {
 		return refused(config.Sealed), nil
 	}
-	t := readTerms(c.Header)
+	t := &s.scratch.terms
+	*t = readTerms(c.Header)
 	if len(t.id) > 0 {
 		seq, err := s.duplicateOf(t.id, m)
 		if err != nil || seq > 0 {
@@ -27,10 +28,15 @@ func (s *Stream) publish(c *command.Publish, m Messages) (Result, error) {
 	if code, detail := t.refusal(&s.config, c.Internal); code != 0 {
 		return refusedWith(code, detail), nil
 	}
-	if r, err := s.expected(&t, c.Subject, m); err != nil || r.Code != 0 {
+	if r, err := s.expected(t, c.Subject, m); err != nil || r.Code != 0 {
 		return r, err
 	}
-	a := arrival{command: c, terms: &t, header: c.Header}
+	a := arrival{command: c, terms: t, header: c.Header, payload: c.Payload}
+	if s.config.AllowCounter {
+		if r, err := s.add(&a, m); err != nil || r.Code != 0 {
+			return r, err
+		}
+	}
 	if r := a.check(&s.config); r.Code != 0 {
 		return r, nil
 	}
@@ -86,8 +92,10 @@ func (s *Stream) lastOn(t *terms, subject string, m Messages) (uint64, error) {
 type arrival struct {
 	command *command.Publish
 	terms   *terms
-	// header is the header block to be stored.
-	header []byte
+	// header and payload are what is to be stored.
+	header, payload []byte
+	// total is what a counter has come to, empty in other streams.
+	total string
 	// rollSubject and rollAll tell what goes for it.
 	rollSubject, rollAll bool
 	// ttl is how long the message lives by itself, in nanoseconds: 0 for no TTL, or Never.
@@ -100,7 +108,7 @@ func (a *arrival) check(cfg *config.Stream) Result {
 	if a.rollSubject, a.rollAll, refusal = a.terms.rollupOf(cfg); refusal != "" {
 		return refusedWith(config.RollupFailed, refusal)
 	}
-	size := len(a.header) + len(a.command.Payload)
+	size := len(a.header) + len(a.payload)
 	if cfg.MaxMessageBytes >= 0 && size > int(cfg.MaxMessageBytes) {
 		return refused(config.MessageTooLarge)
 	}
@@ -155,7 +163,7 @@ func (s *Stream) store(a *arrival, m Messages) (Result, error) {
 		return Result{}, err
 	}
 	s.append(a, meta, m)
-	r := Result{Sequence: meta.Sequence, Stored: true, Removed: s.remove(m)}
+	r := Result{Sequence: meta.Sequence, Stored: true, Total: a.total, Removed: s.remove(m)}
 	if s.config.Republish != nil {
 		r.Previous = before.Last
 	}
@@ -167,7 +175,7 @@ func (s *Stream) metaOf(a *arrival) *Meta {
 	meta := &s.scratch.meta
 	*meta = Meta{
 		Sequence: s.state.Last + 1, Time: s.clock, Subject: a.command.Subject,
-		Bytes: s.bytesOf(a.command.Subject, a.header, a.command.Payload),
+		Bytes: s.bytesOf(a.command.Subject, a.header, a.payload),
 	}
 	switch {
 	case a.ttl > 0:
@@ -183,7 +191,7 @@ func (s *Stream) append(a *arrival, meta *Meta, m Messages) {
 	s.advance(a, m)
 	s.scratch.message = Message{
 		Sequence: meta.Sequence, Time: meta.Time, Subject: meta.Subject,
-		Header: a.header, Payload: a.command.Payload,
+		Header: a.header, Payload: a.payload,
 	}
 	m.Append(&s.scratch.message, meta)
 	s.state.Messages++

@@ -14,6 +14,7 @@ type removal struct {
 // scratch is what a plan is made in. It is reused, so that planning costs no memory.
 type scratch struct {
 	removals []removal
+	terms    terms
 	message  Message
 	meta     Meta
 	one      [1]string

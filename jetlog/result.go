@@ -20,6 +20,8 @@ type Result struct {
 	// Previous is the last sequence that the subject had before, 0 for none. It is set only for
 	// streams that republish.
 	Previous uint64
+	// Total is what the counter of the subject has come to, empty if it is none.
+	Total string
 	// Removed is how many messages have gone.
 	Removed uint64
 	// More is set when the command has left work for another of its kind.

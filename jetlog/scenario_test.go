@@ -387,6 +387,9 @@ func (w *world) describe(r jetlog.Result) string {
 		add("duplicate of %d", r.Sequence)
 	case r.Stored:
 		add("stored %d", r.Sequence)
+		if r.Total != "" {
+			add("total %s", r.Total)
+		}
 	case r.Sequence > 0:
 		add("ok %d", r.Sequence)
 	case r.Created:

@@ -21,6 +21,7 @@ type terms struct {
 	rollup              []byte
 	ttl                 []byte
 	increment           bool
+	by                  []byte
 	schedule            bool
 	source              bool
 }
@@ -131,7 +132,7 @@ func (t *terms) set(bit int, value []byte) {
 	case hasTTL:
 		t.ttl = value
 	case hasIncrement:
-		t.increment = true
+		t.increment, t.by = true, value
 	case hasSchedule:
 		t.schedule = true
 	case hasSource:

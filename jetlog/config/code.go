@@ -89,6 +89,10 @@ const (
 	TTLInvalid                Code = 10165
 	TTLDisabled               Code = 10166
 	CountersDisabled          Code = 10168
+	CounterMissing            Code = 10169
+	CounterPayload            Code = 10170
+	CounterInvalid            Code = 10171
+	CounterBroken             Code = 10172
 	MirrorCounters            Code = 10173
 	PriorityNeedsPull         Code = 10178
 	AckPolicyInvalid          Code = 10181
