@@ -173,12 +173,19 @@ func (c *Conn) Close(reason Reason, text string) { c.end(reason, text, true) }
 
 // end is Close; without drain what is queued is dropped.
 func (c *Conn) end(reason Reason, text string, drain bool) {
-	if !c.reason.CompareAndSwap(0, uint32(reason)) {
-		if !drain {
-			c.wakeAll(c.cut())
-		}
-		return
+	switch {
+	case c.mark(reason):
+		c.conclude(text, drain)
+	case !drain:
+		c.wakeAll(c.cut())
 	}
+}
+
+// mark makes reason the one why c ends, unless there is one already.
+func (c *Conn) mark(reason Reason) bool { return c.reason.CompareAndSwap(0, uint32(reason)) }
+
+// conclude does the rest of end for whoever marked c.
+func (c *Conn) conclude(text string, drain bool) {
 	c.removeAllSubscriptions()
 	var last []byte
 	if text != "" {
@@ -208,7 +215,7 @@ func (c *Conn) wakeAll(publishers []*Conn) {
 // ended is called by the transport once, when its reader has stopped for good. reason counts if nobody gave
 // one before.
 func (c *Conn) ended(reason Reason) {
-	c.reason.CompareAndSwap(0, uint32(reason))
+	c.mark(reason)
 	c.removeAllSubscriptions()
 	c.carry = nil
 	c.wakeAll(c.out.gone(c.engine, c.transport))

@@ -217,6 +217,17 @@ func (e *Engine) NewConn(m *Meta) *Conn {
 	return c
 }
 
+// enter tells whether connections are still taken. If so, Close waits until the caller has called running.Done.
+func (e *Engine) enter() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return false
+	}
+	e.running.Add(1)
+	return true
+}
+
 // register gives c a slot. It fails when the engine is closed.
 func (e *Engine) register(c *Conn) bool {
 	e.mu.Lock()
@@ -285,8 +296,8 @@ func (e *Engine) Stalled() int64 { return e.stalled.Load() }
 
 // slowConsumer cuts c off. sub is the subscription that was delivered to last, nil when not known.
 func (e *Engine) slowConsumer(c *Conn, reason Reason, sub *accounts.Subscription) {
-	if c.isClosing() {
-		c.end(reason, "", false)
+	if !c.mark(reason) {
+		c.wakeAll(c.cut()) // it was ending already, perhaps for the same reason
 		return
 	}
 	counter := &e.slow.pending
@@ -302,7 +313,7 @@ func (e *Engine) slowConsumer(c *Conn, reason Reason, sub *accounts.Subscription
 		args = append(args, "subject", sub.Subject, "sid", sub.SID)
 	}
 	e.logger.Warn("slow consumer", args...)
-	c.end(reason, "", false)
+	c.conclude("", false)
 }
 
 // interner keeps one copy of strings that many clients have in common, such as their library's name.

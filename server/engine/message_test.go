@@ -124,14 +124,22 @@ func together(n int, f func(i int)) {
 func (h *harness) fill(publisher, subscriber *client, subject string) (next int) {
 	h.t.Helper()
 	s := h.served(subscriber)
-	for ; s.PendingBytes() < 256<<10; next++ {
+	for {
 		if next > 10_000 {
 			h.t.Fatal("nothing waits for a subscriber that does not read")
 		}
 		publisher.send("%s", pub(subject, numbered(next)))
 		publisher.flush()
+		next++
+		if before := s.PendingBytes(); before > 256<<10 {
+			for range 50 { // somebody may be about to write it
+				publisher.flush()
+			}
+			if s.PendingBytes() >= before || s.Reason() != 0 {
+				return next
+			}
+		}
 	}
-	return next
 }
 
 // numbered is a payload of about 16 KiB that says which one it is.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 )
 
@@ -319,6 +320,22 @@ func TestEndWakes(t *testing.T) {
 		end(slow)
 		if sleeper.woken != 1 {
 			t.Errorf("%s: woken %d times, want once", name, sleeper.woken)
+		}
+	}
+}
+
+// TestSlowConsumerOnce: however many find at the same time that a connection is too slow, it is counted once.
+func TestSlowConsumerOnce(t *testing.T) {
+	x := newFixture(t, openConfig)
+	for round := range int64(200) {
+		c := x.connect(&fakeSocket{t: t, generous: true}, "")
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() { x.slowConsumer(c, ReasonSlowPending, nil) })
+		}
+		all.Wait()
+		if got := x.SlowConsumers(); got != round+1 {
+			t.Fatalf("%d slow consumers counted, want %d", got, round+1)
 		}
 	}
 }

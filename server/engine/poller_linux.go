@@ -51,7 +51,7 @@ type poller struct {
 
 	// mu guards what follows.
 	mu    sync.Mutex
-	conns map[int32]*pollTransport // by descriptor
+	conns map[int32]*pollTransport // by descriptor; nil when the poller has ended
 	woken []*pollTransport
 }
 
@@ -157,14 +157,28 @@ func duplicate(tcp *net.TCPConn) (fd int, err error) {
 
 // add begins to watch a connection.
 func (p *poller) add(t *pollTransport) {
-	p.mu.Lock()
-	p.conns[t.fd] = t
-	p.mu.Unlock()
-	event := unix.EpollEvent{Events: pollInterest, Fd: t.fd}
-	if err := unix.EpollCtl(p.ep, unix.EPOLL_CTL_ADD, int(t.fd), &event); err != nil {
+	switch watched, err := p.watch(t); {
+	case err != nil:
 		p.engine.logger.Error("watch connection", "cid", t.conn.id, "error", err)
 		p.end(t, ReasonReadError)
+	case !watched:
+		p.end(t, ReasonShutdown)
 	}
+}
+
+// watch puts t into the epoll set, unless the poller has ended.
+func (p *poller) watch(t *pollTransport) (watched bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.conns == nil {
+		return false, nil
+	}
+	event := unix.EpollEvent{Events: pollInterest, Fd: t.fd}
+	if err := unix.EpollCtl(p.ep, unix.EPOLL_CTL_ADD, int(t.fd), &event); err != nil {
+		return false, err
+	}
+	p.conns[t.fd] = t
+	return true, nil
 }
 
 // ring interrupts the poller's wait.
@@ -450,6 +464,7 @@ func (p *poller) endAll() {
 	for _, t := range p.conns {
 		left = append(left, t)
 	}
+	p.conns = nil // whoever comes now must end by itself
 	p.mu.Unlock()
 	for _, t := range left {
 		p.end(t, ReasonShutdown)

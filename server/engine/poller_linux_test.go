@@ -43,3 +43,34 @@ func TestParkListIsBounded(t *testing.T) {
 		t.Errorf("after its time: %d parked, until %d, %d to be read", len(p.parked), publisher.until, len(p.again))
 	}
 }
+
+// TestAddAfterEnd: a connection that comes when its poller has ended is closed, not forgotten.
+func TestAddAfterEnd(t *testing.T) {
+	x := newFixture(t, openConfig)
+	p, err := newPoller(x.Engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := errors.Join(unix.Close(p.ep), unix.Close(p.bell)); err != nil {
+			t.Error(err)
+		}
+	}()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := &pollTransport{poller: p, fd: int32(pair[0])}
+	late.conn = x.connect(late, "")
+	p.endAll()
+	p.add(late)
+	if got := late.conn.Reason(); got != ReasonShutdown || x.ConnCount() != 0 {
+		t.Errorf("reason = %q, %d connections left, want %q and none", got, x.ConnCount(), ReasonShutdown)
+	}
+	if n, err := unix.Read(pair[1], make([]byte, 1)); n != 0 || err != nil {
+		t.Errorf("the peer reads %d, %v, want the end", n, err)
+	}
+	if err := unix.Close(pair[1]); err != nil {
+		t.Error(err)
+	}
+}

@@ -41,13 +41,18 @@ type ReasonCloser interface {
 // Serve runs the connection on nc, whose INFO was written already or is to be written first (info), until it
 // ends. It returns at once.
 func (e *Engine) Serve(c *Conn, nc net.Conn, info *wire.Info) {
+	if !e.enter() {
+		_ = nc.Close() // the server is going down; nobody was told anything yet
+		return
+	}
+	defer e.running.Done()
 	if e.poll(c, nc, info) {
 		return
 	}
 	t := &goTransport{engine: e, conn: c, net: nc, try: newTryWriter(nc), woken: make(chan struct{}, 1)}
 	c.transport = t
 	if !e.register(c) {
-		_ = nc.Close() // the server is going down; nobody was told anything yet
+		_ = nc.Close() // as above
 		return
 	}
 	e.running.Go(func() {
