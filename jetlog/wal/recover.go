@@ -273,7 +273,7 @@ func (r *recovery) prove() error {
 	if r.last == r.synced {
 		return nil
 	}
-	size := int64(segmentHeader + batchHeader)
+	size := int64(segmentHeader)
 	for _, s := range r.segments {
 		if s.last > r.synced {
 			size += s.end - segmentHeader
@@ -285,7 +285,7 @@ func (r *recovery) prove() error {
 	if err != nil {
 		return err
 	}
-	made, err := r.maker.make(number, spare, size, func(f vfs.File) error { return r.rewrite(f, number) })
+	made, err := r.maker.make(number, spare, size, func(f vfs.File) error { return r.rewrite(f, number, size) })
 	if err == nil {
 		err = made.file.Close()
 	}
@@ -329,9 +329,9 @@ func (r *recovery) takeSpare(size int64) (string, error) {
 	return path, err
 }
 
-// rewrite writes the unproven batches into a segment in the making, and the mark of a log that was closed:
-// the segment gets its number when all of it is synced.
-func (r *recovery) rewrite(to vfs.File, number uint64) error {
+// rewrite writes the unproven batches into a segment in the making, and the mark of a log that was closed, if
+// there is room for it: the segment gets its number when all of it is synced.
+func (r *recovery) rewrite(to vfs.File, number uint64, size int64) error {
 	target := &segment{number: number}
 	var b batch
 	end, sum, first := int64(segmentHeader), uint32(0), true
@@ -360,6 +360,9 @@ func (r *recovery) rewrite(to vfs.File, number uint64) error {
 		if err != nil {
 			return err
 		}
+	}
+	if end+batchHeader > size {
+		return nil
 	}
 	b.begin(target, end, r.last+1)
 	b.seal(r.last, sum, batchClosing)
