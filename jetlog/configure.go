@@ -43,7 +43,7 @@ func (s *Stream) planFit(before *config.Stream, m Messages) error {
 		}
 		p.sort()
 	}
-	if s.config.Retention == config.InterestRetention && before.Retention != s.config.Retention && len(s.consumers) > 0 {
+	if s.config.Retention == config.InterestRetention && before.Retention != s.config.Retention {
 		if err := s.planUnneeded(nil, s.oldest(), nil, m); err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ func (s *Stream) expire(c *command.Expire, m Messages) (Result, error) {
 		return Result{}, err
 	}
 	more := len(s.scratch.removals) >= limit
-	marked, err := s.planMarkers(m)
+	marked, err := s.markers(m)
 	if err != nil {
 		return Result{}, err
 	}
@@ -86,36 +86,35 @@ func (s *Stream) planExpired(limit int, m Messages) (uint64, error) {
 	return aged, err
 }
 
-// planMarkers returns the subjects, in the order of their last messages, that need a marker for what
-// the plan removes. What is older on such a subject goes with it, since a marker replaces the subject.
-func (s *Stream) planMarkers(m Messages) ([]string, error) {
+// markers returns the subjects, in the order of their last messages, that need a marker: those of
+// which the plan removes all messages, unless the last is a marker itself.
+func (s *Stream) markers(m Messages) ([]string, error) {
 	if s.config.MarkerTTL <= 0 {
 		return nil, nil
 	}
 	p := &s.scratch
 	p.sort()
-	planned := len(p.removals)
+	planned := map[string]uint64{}
+	for i := range p.removals {
+		planned[p.removals[i].Subject]++
+	}
 	var marked []string
-	for i := range planned {
-		r := p.removals[i].Meta
+	for i := range p.removals {
+		r := &p.removals[i].Meta
 		state, err := m.Subject(r.Subject)
 		if err != nil {
 			return nil, err
 		}
-		if state.Last != r.Sequence || s.config.Retention == config.InterestRetention && !s.wanted(r.Subject) {
+		if state.Last != r.Sequence || state.Count != planned[r.Subject] ||
+			s.config.Retention == config.InterestRetention && !s.wanted(r.Subject) {
 			continue
 		}
 		message, err := m.Load(r.Sequence)
 		if err != nil {
 			return nil, err
 		}
-		if _, marker := headers.Get(message.Header, markerHeader); marker {
-			continue
-		}
-		marked = append(marked, r.Subject)
-		// Those that are planned already come first among equals, so their reason stays.
-		if err := s.planOldest(p.literal(r.Subject), state.First, state.Count, Rollup, m); err != nil {
-			return nil, err
+		if _, marker := headers.Get(message.Header, markerHeader); !marker {
+			marked = append(marked, r.Subject)
 		}
 	}
 	return marked, nil

@@ -276,7 +276,8 @@ func (m *model) purge(c *command.Purge) string {
 		behind := m.last
 		switch {
 		case c.Sequence > 0:
-			behind = min(c.Sequence-1, m.last)
+			behind = c.Sequence - 1
+			m.last = max(m.last, behind)
 		case c.Keep > 0 && len(matching) == 0:
 			behind = 0
 		case c.Keep > 0:
@@ -302,15 +303,18 @@ func (m *model) expire() string {
 			reasons[seq] = jetlog.LimitAge
 		}
 	}
-	lasts := map[string]uint64{}
+	lasts, left := map[string]uint64{}, map[string]bool{}
 	for seq, message := range m.live {
 		lasts[message.subject] = max(lasts[message.subject], seq)
+		if _, gone := reasons[seq]; !gone {
+			left[message.subject] = true
+		}
 	}
 	var marked []string
 	for _, seq := range slices.Sorted(maps.Keys(reasons)) {
 		message := m.live[seq]
 		marker := strings.Contains(message.header, "Nats-Marker-Reason")
-		if m.cfg.MarkerTTL > 0 && lasts[message.subject] == seq && !marker {
+		if m.cfg.MarkerTTL > 0 && lasts[message.subject] == seq && !left[message.subject] && !marker {
 			marked = append(marked, message.subject)
 		}
 	}
@@ -323,11 +327,6 @@ func (m *model) expire() string {
 			}
 			return true
 		})
-	}
-	for seq, message := range m.live {
-		if _, gone := reasons[seq]; !gone && slices.Contains(marked, message.subject) {
-			reasons[seq] = jetlog.Rollup
-		}
 	}
 	for _, seq := range slices.Sorted(maps.Keys(reasons)) {
 		m.remove(seq, reasons[seq])

@@ -7,6 +7,10 @@ import (
 	"runnel/jetlog/config"
 )
 
+// maxSequence is the largest first sequence that somebody may ask for. It leaves more than will ever
+// be published.
+const maxSequence = 1 << 62
+
 // deleteMessage removes one message.
 func (s *Stream) deleteMessage(c *command.Delete, m Messages) (Result, error) {
 	switch {
@@ -45,8 +49,10 @@ func (s *Stream) purge(c *command.Purge, m Messages) (Result, error) {
 	}
 	upTo := s.state.Last
 	switch {
+	case c.Sequence > maxSequence:
+		return refused(config.BadRequest), nil
 	case c.Sequence > 0:
-		upTo = min(c.Sequence-1, s.state.Last)
+		upTo = c.Sequence - 1
 	case c.Keep > 0:
 		if c.Keep >= s.state.Messages {
 			return Result{}, nil
@@ -99,8 +105,9 @@ func (s *Stream) purgeMatching(filter Filter, c *command.Purge, m Messages) (Res
 	return Result{Removed: s.remove(m)}, nil
 }
 
-// purgeBelow removes all messages up to a sequence at once. Consumers are moved behind it, so that
-// what they have still to come is counted afresh.
+// purgeBelow removes all messages up to a sequence at once. Beyond the last sequence, those between
+// are passed over and never given. Consumers are moved behind it, so that what they have still to come
+// is counted afresh.
 func (s *Stream) purgeBelow(upTo uint64, m Messages) (Result, error) {
 	if upTo == 0 {
 		return Result{}, nil
@@ -127,6 +134,7 @@ func (s *Stream) purgeBelow(upTo uint64, m Messages) (Result, error) {
 	s.state.Messages -= messages
 	s.state.Bytes -= bytes
 	s.removed[Purged] += messages
+	s.state.Last = max(s.state.Last, upTo)
 	s.state.First, s.state.FirstTime = s.state.Last+1, 0
 	if next > 0 {
 		s.state.First, s.state.FirstTime = next, meta.Time

@@ -122,6 +122,8 @@ func (w *world) run(line string) []string {
 		return w.messages()
 	case "removed":
 		return w.removed()
+	case "due":
+		return w.due()
 	case "show":
 		return []string{w.show(args[0])}
 	case "fetch":
@@ -429,6 +431,19 @@ func (w *world) messages() []string {
 		return []string{"none"}
 	}
 	return out
+}
+
+// due prints when the stream has something to do by itself.
+func (w *world) due() []string {
+	text := []string{"never", "never"}
+	expiry, err := w.stream.NextExpiry(w.body)
+	w.must(err)
+	for i, at := range []int64{expiry, w.stream.NextAckDeadline()} {
+		if at != 0 {
+			text[i] = "in " + time.Duration(at-w.clock).String()
+		}
+	}
+	return []string{"expiry " + text[0] + ", ack deadline " + text[1]}
 }
 
 func (w *world) removed() []string {

@@ -91,19 +91,28 @@ func (s *Stream) Applied() uint64 { return s.applied }
 // same.
 func (s *Stream) Hash() uint64 { return s.hash }
 
-// NextExpiry returns when Expire has something to do at the earliest, 0 for never.
-func (s *Stream) NextExpiry() int64 {
+// NextExpiry returns when Expire has something to do at the earliest, 0 for never. It may be too early
+// by one Expire, never too late.
+func (s *Stream) NextExpiry(m Messages) (int64, error) {
 	next := int64(0)
 	if d, ok := s.ttl.next(); ok {
 		next = d.at
 	}
-	if s.config.MaxAge > 0 && s.state.Messages > 0 {
-		// An exempt message at the front makes this earlier than need be, never later.
-		if at := s.state.FirstTime + int64(s.config.MaxAge); next == 0 || at < next {
-			next = at
-		}
+	if s.config.MaxAge <= 0 {
+		return next, nil
 	}
-	return next
+	seq, err := m.Next(max(s.state.First, s.aged))
+	if err != nil || seq == 0 {
+		return next, err
+	}
+	meta, err := m.Meta(seq)
+	if err != nil {
+		return 0, err
+	}
+	if at := meta.Time + int64(s.config.MaxAge); next == 0 || at < next {
+		next = at
+	}
+	return next, nil
 }
 
 // bytesOf returns what a message counts for in this stream.

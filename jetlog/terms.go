@@ -191,11 +191,12 @@ func parseTTL(value []byte) (time.Duration, bool) {
 		return min(d, maxTTL), d >= time.Second
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || seconds < 1 || seconds > int64(maxTTL/time.Second) {
+	if err != nil || seconds < 1 {
 		return 0, false
 	}
-	return time.Duration(seconds) * time.Second, true
+	return time.Duration(min(seconds, int64(maxTTL/time.Second))) * time.Second, true
 }
 
-// maxTTL is the longest TTL: a deadline must fit into the time that is counted in nanoseconds.
+// maxTTL is what longer TTLs are cut to: a deadline must fit into the time that is counted in
+// nanoseconds.
 const maxTTL = 100 * 365 * 24 * time.Hour
