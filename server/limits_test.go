@@ -131,9 +131,11 @@ func TestSlowConsumer(t *testing.T) {
 func TestStale(t *testing.T) {
 	s := servertest.Start(t, `http_port: -1, ping_interval: 20ms, ping_max: 2`)
 	live := servertest.Connect(t, s)
-	c := servertest.DialQuiet(t, s)
-	c.Expect("PING", "PING", "-ERR 'Stale Connection'")
-	c.ExpectClosed()
+	// One that has never said anything is no better.
+	for _, c := range []*servertest.Client{servertest.Dial(t, s), servertest.DialQuiet(t, s)} {
+		c.Expect("PING", "PING", "-ERR 'Stale Connection'")
+		c.ExpectClosed()
+	}
 	if got := closedReasons(t, s, 1)[0]; got != "Stale Connection" {
 		t.Errorf("reason = %q", got)
 	}
@@ -141,8 +143,8 @@ func TestStale(t *testing.T) {
 		Stale int64                    `json:"stale_connections"`
 		Kinds struct{ Clients uint64 } `json:"stale_connection_stats"`
 	}](t, s, "/varz")
-	if z.Stale != 1 || z.Kinds.Clients != 1 {
-		t.Errorf("stale connections = %+v, want one, a client", z)
+	if z.Stale != 2 || z.Kinds.Clients != 2 {
+		t.Errorf("stale connections = %+v, want two, both clients", z)
 	}
 	if err := live.Flush(); err != nil {
 		t.Errorf("a client that answers: %v", err)

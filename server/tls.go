@@ -105,9 +105,6 @@ var errNotTLS = errors.New("client did not begin a TLS handshake")
 // recordHandshake is the first byte of a TLS handshake.
 const recordHandshake = 0x16
 
-// fallbackDefault is how long `handshake_first: auto` waits for a client to begin.
-const fallbackDefault = 50 * time.Millisecond
-
 // secure does the TLS side of accepting a client: INFO in clear first or last, the handshake, or none where
 // a plain client is let in. It returns the connection to serve and whether INFO must still be sent.
 func (t *tlsSettings) secure(nc net.Conn, info *wire.Info, plainAllowed bool) (out net.Conn, state *tls.ConnectionState, sendInfo bool, err error) {
