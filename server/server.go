@@ -166,7 +166,7 @@ func settings(o *conf.Options) engine.Settings {
 		AuthTimeout:           o.AuthTimeout(),
 		NoHeaders:             o.NoHeaderSupport,
 		NoStall:               o.Liveness.NoFastProducerStall,
-		Trace:                 o.Log.Trace,
+		Trace:                 o.Log.Trace || o.Log.TraceVerbose,
 		TraceHeaders:          o.Log.TraceHeaders,
 		MaxTracedBytes:        o.Log.MaxTracedBytes,
 	}

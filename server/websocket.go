@@ -58,6 +58,8 @@ func (s *Server) webTLSConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
 func (s *Server) acceptWebSocket(r websocket.Request) {
 	st := s.state.Load()
 	meta := s.newMeta(st, accounts.WebSocket, r.RemoteAddr)
+	meta.AuthTimeout = st.options.WebSocket.Authorization.Timeout
+	meta.PingInterval = st.options.WebSocket.PingInterval
 	meta.TLS = r.TLS
 	meta.Cookies = wire.Connect{
 		JWT: r.Cookies.JWT, User: r.Cookies.User, Password: r.Cookies.Password, Token: r.Cookies.Token,

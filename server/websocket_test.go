@@ -360,3 +360,17 @@ func TestNotAnUpgrade(t *testing.T) {
 		t.Errorf("status %d, want 400", r.StatusCode)
 	}
 }
+
+// TestWebSocketTimers checks that the listener's own time-outs count for its clients, and for them only.
+func TestWebSocketTimers(t *testing.T) {
+	s := servertest.Start(t, `
+		authorization { token: x }
+		websocket { port: -1, no_tls: true, authorization { token: x, timeout: 50ms } }
+	`)
+	dialWeb(t, s).until("-ERR 'Authentication Timeout'")
+
+	s = servertest.Start(t, "websocket { port: -1, no_tls: true, ping_interval: 50ms }")
+	plain := servertest.DialQuiet(t, s)
+	dialWeb(t, s).until("-ERR 'Stale Connection'") // the general interval is two minutes
+	plain.Flush()
+}

@@ -19,6 +19,9 @@ type Meta struct {
 	TLS      *tls.ConnectionState // nil without TLS
 	TLSFirst bool                 // the handshake came before INFO
 	Nonce    string               // to be signed by the client; empty when no key can sign in
+	// AuthTimeout and PingInterval replace those of Settings where a listener has its own, to within half a
+	// second; 0 does not.
+	AuthTimeout, PingInterval time.Duration
 	// Cookies fill members that CONNECT leaves empty (WebSocket).
 	Cookies wire.Connect
 }

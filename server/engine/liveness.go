@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"sync/atomic"
@@ -78,7 +79,7 @@ func (e *Engine) check(c *Conn, s *Settings, now time.Time) {
 	case stuck > s.WriteDeadline:
 		e.slowConsumer(c, ReasonSlowDeadline, nil)
 	case !c.has(flagIdentified) && e.handler.AuthRequired(c):
-		if now.Sub(c.meta.Start) > s.AuthTimeout {
+		if now.Sub(c.meta.Start) > cmp.Or(c.meta.AuthTimeout, s.AuthTimeout) {
 			c.Close(ReasonAuthTimeout, "Authentication Timeout")
 		}
 	default:
@@ -89,8 +90,9 @@ func (e *Engine) check(c *Conn, s *Settings, now time.Time) {
 // checkPing pings c when that is due, or ends it when it has left too many unanswered.
 func (e *Engine) checkPing(c *Conn, s *Settings, now time.Time) {
 	l := &c.liveness
+	interval := cmp.Or(c.meta.PingInterval, s.PingInterval)
 	if l.next == 0 {
-		first := min(firstPing, s.PingInterval)
+		first := min(firstPing, interval)
 		l.next = c.meta.Start.Add(first + rand.N(first/5+1)).UnixNano()
 	}
 	if now.UnixNano() < l.next {
@@ -100,7 +102,7 @@ func (e *Engine) checkPing(c *Conn, s *Settings, now time.Time) {
 		c.Close(ReasonStale, "Stale Connection")
 		return
 	}
-	l.next = now.Add(s.PingInterval).UnixNano()
+	l.next = now.Add(interval).UnixNano()
 	seen := c.inMessages.Load()
 	busy := seen != l.seen && l.rtt.Load() != 0 && now.Sub(time.Unix(0, l.measured)) < rttMaxAge
 	l.seen = seen
