@@ -367,10 +367,10 @@ func TestWebSocketTimers(t *testing.T) {
 		authorization { token: x }
 		websocket { port: -1, no_tls: true, authorization { token: x, timeout: 50ms } }
 	`)
-	dialWeb(t, s).until("-ERR 'Authentication Timeout'")
+	dialWeb(t, s).until("-ERR 'Authentication Timeout'\r\n")
 
 	s = servertest.Start(t, "websocket { port: -1, no_tls: true, ping_interval: 50ms }")
 	plain := servertest.DialQuiet(t, s)
-	dialWeb(t, s).until("-ERR 'Stale Connection'") // the general interval is two minutes
+	dialWeb(t, s).until("-ERR 'Stale Connection'\r\n") // the general interval is two minutes
 	plain.Flush()
 }
