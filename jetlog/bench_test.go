@@ -91,3 +91,51 @@ func BenchmarkRestore(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkDeliver is one message through a consumer: noted as delivered, acknowledged, and removed
+// where the retention says so. Commands have 64 messages each; figures are of one message.
+func BenchmarkDeliver(b *testing.B) {
+	for _, retention := range []config.Retention{config.LimitsRetention, config.InterestRetention, config.WorkQueueRetention} {
+		name, _ := retention.MarshalText()
+		b.Run(string(name), func(b *testing.B) {
+			cfg := unlimited()
+			cfg.Retention = retention
+			s, m := jetlog.New(1, cfg, 1), jetlog.NewMemory()
+			mustApply(b, s, m, &command.ConsumerCreate{
+				Config: config.Consumer{Name: "c", Ack: config.AckExplicit, AckWait: 1 << 40},
+			})
+			c := s.Consumer("c")
+			const batch = 64
+			ack := &command.Ack{Consumer: "c", Replies: make([]command.Reply, batch)}
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				if n%batch > 0 {
+					continue
+				}
+				b.StopTimer()
+				mustApply(b, s, m, &command.Purge{Time: int64(n)})
+				for range batch {
+					mustApply(b, s, m, &command.Publish{Time: int64(n), Subject: "s.a"})
+				}
+				d := choose(s, m, c, batch, int64(n))
+				for i, delivery := range d.Messages {
+					ack.Replies[i].Sequence = delivery.Sequence
+				}
+				b.StartTimer()
+				mustApply(b, s, m, d)
+				mustApply(b, s, m, ack)
+			}
+		})
+	}
+}
+
+// BenchmarkDecode is a publish of 128 bytes from its encoded form.
+func BenchmarkDecode(b *testing.B) {
+	data := command.Append(nil, &command.Publish{Time: 1 << 60, Subject: "orders.new", Payload: make([]byte, 128)})
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := command.Decode(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package jetlog
 
 import (
 	"errors"
+	"fmt"
 
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
@@ -16,6 +17,9 @@ func (s *Stream) configure(c *command.Configure, m Messages) (Result, error) {
 		}
 		return Result{}, err
 	}
+	if detail := s.exceeds(&c.Config.ConsumerLimits); detail != "" {
+		return refusedWith(config.StreamInvalidConfig, detail), nil
+	}
 	before := s.config
 	s.config = c.Config
 	if err := s.planFit(&before, m); err != nil {
@@ -25,6 +29,20 @@ func (s *Stream) configure(c *command.Configure, m Messages) (Result, error) {
 	r := Result{Removed: s.remove(m)}
 	s.aged = 0
 	return r, nil
+}
+
+// exceeds returns which consumer there is that the limits would not allow, empty for none.
+func (s *Stream) exceeds(limits *config.ConsumerLimits) string {
+	for _, c := range s.consumers {
+		most, threshold := limits.MaxAckPending, limits.InactiveThreshold
+		switch {
+		case most > 0 && c.config.Ack != config.AckNone && (c.config.MaxAckPending > most || c.config.MaxAckPending < 0):
+			return fmt.Sprintf("consumer %q has a max ack pending of %d", c.name, c.config.MaxAckPending)
+		case threshold > 0 && c.config.Inactive > threshold:
+			return fmt.Sprintf("consumer %q has an inactive threshold of %s", c.name, c.config.Inactive)
+		}
+	}
+	return ""
 }
 
 // planFit plans what has to go for the configuration.

@@ -1,6 +1,9 @@
 package jetlog
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // enter puts the filters of a consumer into the tree.
 func (s *Stream) enter(c *Consumer) {
@@ -53,15 +56,15 @@ func (s *Stream) wanted(subject string) bool {
 	return found
 }
 
-// Matching appends to out the consumers whose filter matches the subject, in the order of their
-// creation: those that may have something to do after a publish.
+// Matching appends to out the consumers whose filter matches the subject, in the order in which they
+// were created or reset: those that may have something to do after a publish.
 func (s *Stream) Matching(subject string, out []*Consumer) []*Consumer {
 	start := len(out)
 	s.matching(subject, func(c *Consumer) bool {
 		out = append(out, c)
 		return true
 	})
-	slices.SortFunc(out[start:], func(a, b *Consumer) int { return int(a.incarnation) - int(b.incarnation) })
+	slices.SortFunc(out[start:], func(a, b *Consumer) int { return cmp.Compare(a.incarnation, b.incarnation) })
 	return out
 }
 

@@ -281,7 +281,7 @@ func (m *model) purge(c *command.Purge) string {
 		case c.Keep > 0 && len(matching) == 0:
 			behind = 0
 		case c.Keep > 0:
-			behind = matching[len(matching)-1]
+			behind = slices.Min(m.ordered()) - 1
 		}
 		for _, consumer := range m.consumers {
 			consumer.delivered.Stream = max(consumer.delivered.Stream, behind)

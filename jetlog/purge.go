@@ -57,7 +57,7 @@ func (s *Stream) purge(c *command.Purge, m Messages) (Result, error) {
 		if c.Keep >= s.state.Messages {
 			return Result{}, nil
 		}
-		last, err := s.lastToGo(s.state.Messages-c.Keep, m)
+		last, err := s.lastToGo(c.Keep, m)
 		if err != nil {
 			return Result{}, err
 		}
@@ -66,16 +66,22 @@ func (s *Stream) purge(c *command.Purge, m Messages) (Result, error) {
 	return s.purgeBelow(upTo, m)
 }
 
-// lastToGo returns the n-th oldest sequence.
-func (s *Stream) lastToGo(n uint64, m Messages) (uint64, error) {
-	seq := s.state.First
-	for ; n > 1; n-- {
-		var err error
-		if seq, err = m.Next(seq + 1); err != nil {
-			return 0, err
+// lastToGo returns the sequence up to which all go so that some of the newest are kept, which are less
+// than all. It counts from the nearer end.
+func (s *Stream) lastToGo(keep uint64, m Messages) (uint64, error) {
+	var err error
+	if keep < s.state.Messages/2 {
+		seq := s.state.Last + 1
+		for ; err == nil && keep > 0; keep-- {
+			seq, err = m.LastOf(nil, seq-1)
 		}
+		return seq - 1, err
 	}
-	return seq, nil
+	seq := s.state.First
+	for n := s.state.Messages - keep; err == nil && n > 0; n-- {
+		seq, err = m.Next(seq + 1)
+	}
+	return seq - 1, err
 }
 
 // purgeMatching removes messages one by one.

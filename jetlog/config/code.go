@@ -131,8 +131,11 @@ func (e *Error) Error() string {
 	return "refused with code " + strconv.Itoa(int(e.Code)) + ": " + e.Detail
 }
 
+// refuse returns a refusal whose text has nothing to fill in.
 func refuse(code Code) error { return &Error{Code: code} }
 
+// refuseWith returns a refusal with what its text is filled with.
 func refuseWith(code Code, detail string) error { return &Error{Code: code, Detail: detail} }
 
+// invalid returns the refusal of a stream's configuration for a reason that has no number.
 func invalid(detail string) error { return &Error{Code: StreamInvalidConfig, Detail: detail} }

@@ -51,6 +51,7 @@ func (c Consumer) Normalized(stream *Stream, limits Limits, pedantic bool) (Cons
 	return c, nil
 }
 
+// normalizeNames makes sure that there is a name, and only one.
 func (c *Consumer) normalizeNames() error {
 	if c.Name != "" && c.Durable != "" && c.Name != c.Durable {
 		return refuse(ConsumerNamesDiffer)
@@ -135,6 +136,7 @@ func (c *Consumer) normalizeAckPending(stream *Stream, limits Limits, pedantic b
 	return nil
 }
 
+// checkDeliver lets each deliver policy have its own start, and no other.
 func (c *Consumer) checkDeliver() error {
 	bad := func(detail string) error { return refuseWith(DeliverPolicyInvalid, detail) }
 	const text = "consumer delivery policy is deliver "
@@ -171,6 +173,8 @@ func (c *Consumer) checkDeliver() error {
 	return nil
 }
 
+// normalizeFilters lets no filter be part of another. Two that only overlap are fine: a message that
+// matches both counts once.
 func (c *Consumer) normalizeFilters() error {
 	if c.FilterSubject != "" && len(c.FilterSubjects) > 0 {
 		return refuse(FiltersExclusive)
@@ -224,6 +228,7 @@ func (c *Consumer) checkPush(stream *Stream) error {
 	return nil
 }
 
+// normalizePull looks at what only makes sense for a consumer that is asked.
 func (c *Consumer) normalizePull() error {
 	if c.Push() {
 		return nil
@@ -308,6 +313,7 @@ func (c *Consumer) checkStream(stream *Stream) error {
 	return nil
 }
 
+// normalizePriority looks at priority groups, which only pull consumers have.
 func (c *Consumer) normalizePriority() error {
 	switch {
 	case c.PriorityPolicy == PriorityNone && len(c.PriorityGroups) > 0:
@@ -335,6 +341,7 @@ func (c *Consumer) normalizePriority() error {
 	return nil
 }
 
+// notGroupRune reports whether r may not be in the name of a priority group.
 func notGroupRune(r rune) bool {
 	switch {
 	case 'A' <= r && r <= 'Z', 'a' <= r && r <= 'z', '0' <= r && r <= '9':

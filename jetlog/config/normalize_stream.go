@@ -42,6 +42,7 @@ func (s Stream) Normalized(limits Limits, pedantic bool) (Stream, error) {
 	return s, nil
 }
 
+// checkNames looks at what people write.
 func (s *Stream) checkNames() error {
 	switch {
 	case hasPathSeparator(s.Name):
@@ -56,6 +57,7 @@ func (s *Stream) checkNames() error {
 	return nil
 }
 
+// normalizeNumbers gives what has no limit the one form of it.
 func (s *Stream) normalizeNumbers() error {
 	unlimited(&s.MaxConsumers)
 	unlimited(&s.MaxMessages)
@@ -86,6 +88,8 @@ func unlimited[T int | int32 | int64](n *T) {
 	}
 }
 
+// normalizeWindow fills in how long message ids are remembered: not longer than messages live, nor than
+// the server allows. What is only copied has its ids checked at its origin.
 func (s *Stream) normalizeWindow(limits Limits, pedantic bool) error {
 	ceiling := limits.DuplicateWindow
 	if s.DuplicateWindow == 0 && s.Mirror == nil && (len(s.Sources) == 0 || len(s.Subjects) > 0) {
@@ -111,6 +115,7 @@ func (s *Stream) normalizeWindow(limits Limits, pedantic bool) error {
 	return nil
 }
 
+// normalizeMarkers turns on what markers and schedules are made of.
 func (s *Stream) normalizeMarkers(pedantic bool) error {
 	switch {
 	case s.MarkerTTL < 0:
@@ -146,6 +151,7 @@ func (s *Stream) normalizeSealed() error {
 	return nil
 }
 
+// checkPolicies looks at values that exclude others.
 func (s *Stream) checkPolicies() error {
 	switch {
 	case s.DenyPurge && s.AllowRollup:
@@ -197,6 +203,7 @@ func (s *Stream) checkCounters() error {
 	return nil
 }
 
+// normalizeSubjects fills in the subject of a stream that has none, and lets no message match two.
 func (s *Stream) normalizeSubjects() error {
 	if len(s.Subjects) == 0 && s.Mirror == nil && len(s.Sources) == 0 {
 		s.Subjects = []string{s.Name}

@@ -27,6 +27,7 @@ func generalized(destination string) string {
 	return b.String()
 }
 
+// checkMirror looks at what a mirror cannot have, since all it has is its origin's.
 func (s *Stream) checkMirror() error {
 	m := s.Mirror
 	if m == nil {
@@ -55,6 +56,7 @@ func (s *Stream) checkMirror() error {
 	return checkTransforms(m.Transforms, MirrorTransformSource, MirrorTransform, MirrorFiltersOverlap)
 }
 
+// checkSources looks at each source, and that no two are the same.
 func (s *Stream) checkSources() error {
 	var seen []string
 	for _, src := range s.Sources {
@@ -111,6 +113,7 @@ func checkTransforms(list []Transform, badSource, bad, overlapping Code) error {
 	return nil
 }
 
+// pattern returns what the transform applies to.
 func (t *Transform) pattern() string {
 	if t.Source == "" {
 		return ">"

@@ -5,46 +5,70 @@ import "time"
 // Stream is what a stream is asked to be. Numbers that limit something are -1 for no limit once
 // normalised; durations are 0 for none.
 type Stream struct {
-	Name         string        `json:"name"`
-	Description  string        `json:"description,omitempty"`
-	Subjects     []string      `json:"subjects,omitempty"`
-	Retention    Retention     `json:"retention"`
-	MaxConsumers int           `json:"max_consumers"`
-	MaxMessages  int64         `json:"max_msgs"`
-	MaxBytes     int64         `json:"max_bytes"`
-	MaxAge       time.Duration `json:"max_age"`
+	// Name is what clients call the stream; it has another, unique id for ever.
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	// Subjects are patterns, of which no two overlap. Mirrors have none.
+	Subjects  []string  `json:"subjects,omitempty"`
+	Retention Retention `json:"retention"`
+	// MaxConsumers bounds the consumers; without it the server has a bound of its own.
+	MaxConsumers int `json:"max_consumers"`
+	// MaxMessages and MaxBytes bound the whole stream: the oldest message or the new one gives way.
+	MaxMessages int64 `json:"max_msgs"`
+	MaxBytes    int64 `json:"max_bytes"`
+	// MaxAge is how long messages live, unless they are exempt by a TTL of `never`.
+	MaxAge time.Duration `json:"max_age"`
 	// MaxPerSubject bounds the messages of each subject: the oldest of that subject gives way.
 	MaxPerSubject int64 `json:"max_msgs_per_subject"`
 	// MaxMessageBytes bounds the sum of a message's header and payload.
-	MaxMessageBytes      int32             `json:"max_msg_size,omitempty"`
-	Discard              Discard           `json:"discard"`
-	DiscardNewPerSubject bool              `json:"discard_new_per_subject,omitempty"`
-	Storage              Storage           `json:"storage"`
-	Replicas             int               `json:"num_replicas"`
-	NoAck                bool              `json:"no_ack,omitempty"`
-	DuplicateWindow      time.Duration     `json:"duplicate_window,omitempty"`
-	Placement            *Placement        `json:"placement,omitempty"`
-	Mirror               *Source           `json:"mirror,omitempty"`
-	Sources              []*Source         `json:"sources,omitempty"`
-	Compression          Compression       `json:"compression"`
-	FirstSequence        uint64            `json:"first_seq,omitempty"`
-	SubjectTransform     *Transform        `json:"subject_transform,omitempty"`
-	Republish            *Republish        `json:"republish,omitempty"`
-	AllowDirect          bool              `json:"allow_direct"`
-	MirrorDirect         bool              `json:"mirror_direct"`
-	Sealed               bool              `json:"sealed"`
-	DenyDelete           bool              `json:"deny_delete"`
-	DenyPurge            bool              `json:"deny_purge"`
-	AllowRollup          bool              `json:"allow_rollup_hdrs"`
-	ConsumerLimits       ConsumerLimits    `json:"consumer_limits"`
-	AllowTTL             bool              `json:"allow_msg_ttl"`
-	MarkerTTL            time.Duration     `json:"subject_delete_marker_ttl,omitempty"`
-	AllowCounter         bool              `json:"allow_msg_counter,omitempty"`
-	AllowAtomic          bool              `json:"allow_atomic,omitempty"`
-	AllowBatched         bool              `json:"allow_batched,omitempty"`
-	AllowSchedules       bool              `json:"allow_msg_schedules,omitempty"`
-	Persist              Persist           `json:"persist_mode,omitempty"`
-	Metadata             map[string]string `json:"metadata,omitempty"`
+	MaxMessageBytes int32 `json:"max_msg_size,omitempty"`
+	// Discard says who gives way to MaxMessages and MaxBytes.
+	Discard Discard `json:"discard"`
+	// DiscardNewPerSubject refuses the new message at MaxPerSubject.
+	DiscardNewPerSubject bool    `json:"discard_new_per_subject,omitempty"`
+	Storage              Storage `json:"storage"`
+	// Replicas is on how many servers the stream is, 1 to 5.
+	Replicas int `json:"num_replicas"`
+	// NoAck leaves publishers without an answer.
+	NoAck bool `json:"no_ack,omitempty"`
+	// DuplicateWindow is how long a message id is remembered.
+	DuplicateWindow time.Duration `json:"duplicate_window,omitempty"`
+	Placement       *Placement    `json:"placement,omitempty"`
+	// Mirror and Sources are streams whose messages are copied into this one.
+	Mirror      *Source     `json:"mirror,omitempty"`
+	Sources     []*Source   `json:"sources,omitempty"`
+	Compression Compression `json:"compression"`
+	// FirstSequence is the sequence of the first message of a new stream, 0 for 1.
+	FirstSequence uint64 `json:"first_seq,omitempty"`
+	// SubjectTransform is applied before a message is stored, by whoever proposes it.
+	SubjectTransform *Transform `json:"subject_transform,omitempty"`
+	// Republish is what is published again once it is stored.
+	Republish *Republish `json:"republish,omitempty"`
+	// AllowDirect lets every replica answer reads; MirrorDirect lets a mirror answer for its origin.
+	AllowDirect  bool `json:"allow_direct"`
+	MirrorDirect bool `json:"mirror_direct"`
+	// Sealed streams do not change any more.
+	Sealed bool `json:"sealed"`
+	// DenyDelete and DenyPurge refuse what clients ask for; limits go on.
+	DenyDelete bool `json:"deny_delete"`
+	DenyPurge  bool `json:"deny_purge"`
+	// AllowRollup lets a message replace all before it, on its subject or in the stream.
+	AllowRollup    bool           `json:"allow_rollup_hdrs"`
+	ConsumerLimits ConsumerLimits `json:"consumer_limits"`
+	// AllowTTL lets messages bring their own TTL.
+	AllowTTL bool `json:"allow_msg_ttl"`
+	// MarkerTTL is how long a marker stands for a subject whose last message has expired; 0 for none.
+	MarkerTTL time.Duration `json:"subject_delete_marker_ttl,omitempty"`
+	// AllowCounter makes every subject a counter.
+	AllowCounter bool `json:"allow_msg_counter,omitempty"`
+	// AllowAtomic and AllowBatched allow the two ways to publish in batches.
+	AllowAtomic  bool `json:"allow_atomic,omitempty"`
+	AllowBatched bool `json:"allow_batched,omitempty"`
+	// AllowSchedules lets messages publish others later.
+	AllowSchedules bool `json:"allow_msg_schedules,omitempty"`
+	// Persist says whether publishers are answered before their message is safe.
+	Persist  Persist           `json:"persist_mode,omitempty"`
+	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
 // Placement says where the replicas should be.
