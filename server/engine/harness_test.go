@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long a test waits for what must come; it is only ever used up by a failure.
-const patience = 5 * time.Second
+const patience = 15 * time.Second
 
 // streams in place of a number of pollers has every connection served as TLS and WebSocket are: by a goroutine
 // over a net.Conn that is no TCP socket.

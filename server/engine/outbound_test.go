@@ -207,7 +207,7 @@ func (p *play) settle() {
 // lost, nothing doubled, and nothing reordered.
 func TestOutboundOrder(t *testing.T) {
 	x := newFixture(t, openConfig)
-	for seed := range uint64(300) {
+	for seed := range uint64(200) {
 		p := newPlay(t, x, seed)
 		p.socket.meanwhile = func() { p.meanwhile(false) }
 		for range 60 {
@@ -239,7 +239,7 @@ func alike(a, b []byte) int {
 // with drain gets all of it.
 func TestOutboundEnd(t *testing.T) {
 	x := newFixture(t, openConfig)
-	for seed := range uint64(1000) {
+	for seed := range uint64(400) {
 		p := newPlay(t, x, seed)
 		p.socket.meanwhile = func() { p.meanwhile(true) }
 		for range 1 + p.random.IntN(40) {
