@@ -56,6 +56,12 @@ func Repair(file []byte) {
 	}
 }
 
+// Decompress opens content that is said to have raw bytes.
+func Decompress(content []byte, raw int) ([]byte, error) { return decompress(content, raw) }
+
+// AddJunk lets a writer write a chunk that nothing refers to.
+func AddJunk(w *Writer) { w.plainChunk(kindPostings, []byte("junk")) }
+
 // WalkBlock reads all entries of a block and looks for one, and returns how many entries and bytes of headers and
 // payloads there were.
 func WalkBlock(heads, bodies []byte, sequence uint64) (entries, bytes int, err error) {

@@ -42,6 +42,9 @@ func FuzzOpen(f *testing.F) {
 			if err := askEverything(s); err != nil && valid {
 				t.Errorf("Verify finds nothing, and then: %v", err)
 			}
+			if valid && s.Summary().Bytes < 20_000 {
+				check(t, s, told(t, s).queries(newRandom(1), 2))
+			}
 			for range segment.Salvage(memory(t, content), fileName, nil) {
 				continue
 			}

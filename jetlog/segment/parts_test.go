@@ -1,12 +1,15 @@
 package segment_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/klauspost/compress/s2"
 
 	"runnel/jetlog/segment"
 	"runnel/jetlog/vfs"
@@ -150,6 +153,87 @@ func TestCacheSavesReads(t *testing.T) {
 	check(t, s, list)
 	if n := len(r.Ops()) - before; n != 0 {
 		t.Errorf("%d reads the second time, want 0", n)
+	}
+}
+
+// TestCacheKeepsWhatIsUsed uses one message again and again while all others pass.
+func TestCacheKeepsWhatIsUsed(t *testing.T) {
+	d := random(newRandom(9), shape{streams: 1, messages: 2000, subjects: 5, payload: 100})
+	r := vfs.NewRecorder(memory(t, d.file(t, segment.WriterConfig{BlockBytes: 512})), nil)
+	s := open(t, r, segment.Config{Cache: segment.NewCache(200 << 10)})
+	list := d.messages[d.streams[0]]
+	load := func(m segment.Message) (reads int) {
+		before := len(r.Ops())
+		_, _, err := s.Load(d.streams[0], m.Sequence)
+		ok(t, err)
+		return len(r.Ops()) - before
+	}
+	load(list[0])
+	for i, m := range list[1:] {
+		load(m)
+		if n := load(list[0]); n != 0 {
+			t.Fatalf("after %d others, %d reads for the message that is used all the time", i+1, n)
+		}
+	}
+	if load(list[100]) == 0 {
+		t.Error("the cache keeps all: the test needs more messages")
+	}
+}
+
+// TestLargeMessagesAreAlone wants to read a small message without its large neighbours.
+func TestLargeMessagesAreAlone(t *testing.T) {
+	w, m := create(t, segment.WriterConfig{})
+	for i := range uint64(9) {
+		payload := []byte("small")
+		if i%2 == 1 {
+			payload = make([]byte, 300_000)
+		}
+		ok(t, w.Add(1, segment.Message{Sequence: i, Subject: "a", Payload: payload}))
+	}
+	_, err := w.Finish()
+	ok(t, err)
+	r := vfs.NewRecorder(m, nil)
+	s := open(t, r, segment.Config{})
+	for i := uint64(0); i < 9; i += 2 {
+		before := len(r.Ops())
+		_, found, err := s.Load(1, i)
+		if err != nil || !found {
+			t.Fatalf("Load(%d): %v, %v", i, found, err)
+		}
+		for _, op := range r.Ops()[before:] {
+			if op.Bytes > 1000 {
+				t.Errorf("%d bytes are read for the small message %d", op.Bytes, i)
+			}
+		}
+	}
+}
+
+func TestExpansionIsRefused(t *testing.T) {
+	zeros := make([]byte, 8<<20)
+	small := s2.Encode(nil, zeros)
+	if _, err := segment.Decompress(small, len(zeros)); err == nil {
+		t.Errorf("%d bytes may become %d", len(small), len(zeros))
+	}
+	small = s2.Encode(nil, zeros[:1<<20])
+	if got, err := segment.Decompress(small, 1<<20); err != nil || len(got) != 1<<20 {
+		t.Errorf("a megabyte is refused: %v", err)
+	}
+	if _, err := segment.Decompress(small, 1<<20-1); err == nil {
+		t.Error("another length than was told is not refused")
+	}
+}
+
+// TestSharingIsBounded reads a page that claims a long subject in every few bytes.
+func TestSharingIsBounded(t *testing.T) {
+	page := binary.AppendUvarint([]byte{0}, 60_000)
+	page = append(page, make([]byte, 60_000)...)
+	page = append(page, 1, 0) // count, first
+	for range 10_000 {
+		page = binary.AppendUvarint(page, 60_000)
+		page = append(page, 0, 1, 0)
+	}
+	if sequences, err := segment.WalkPage(page); err == nil || sequences > 10 {
+		t.Errorf("read %d subjects of 60000 bytes from a page of %d: %v", sequences, len(page), err)
 	}
 }
 

@@ -135,7 +135,7 @@ func random(r *rand.Rand, s shape) *data {
 			if r.IntN(4) == 0 {
 				m.Expires = now + int64(r.IntN(1_000_000))
 			}
-			m.Bytes = uint64(len(m.Subject) + len(m.Header) + len(m.Payload) + 30 + r.IntN(2)*4)
+			m.Bytes = uint64(len(m.Subject) + len(m.Header) + len(m.Payload) + r.IntN(3)*17)
 			list = append(list, m)
 		}
 		d.streams = append(d.streams, stream)

@@ -1,5 +1,7 @@
 package wal
 
+import "errors"
+
 // Lengths of the parts of a segment.
 const (
 	SegmentHeader = segmentHeader
@@ -60,4 +62,15 @@ func EncodeRecord(r Record, flags uint8, segment uint64, offset int64) []byte {
 func DecodeRecord(b []byte, segment uint64, offset int64) (r Record, flags uint8, bytes int, ok bool) {
 	s, ok := decodeRecord(b, segment, offset)
 	return s.Record, s.flags, s.bytes, ok
+}
+
+// Recover does what Open does before anything runs, and ends there.
+func Recover(cfg Config) (*Recovered, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{cfg: cfg, maker: maker{fs: cfg.FS, dir: cfg.Dir, id: cfg.ID, bytes: cfg.SegmentBytes}}
+	r, _, err := l.recover()
+	return r, errors.Join(err, l.segments.close())
 }

@@ -5,30 +5,40 @@ import (
 	"encoding/binary"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 
 	"runnel/jetlog/vfs"
 	"runnel/jetlog/wal"
 )
 
-// FuzzRecover opens whatever bytes as the files of a log. There is no panic and no memory beyond what the
-// files have; a log that opens can be read, goes on, and opens again with the same records and the new one.
+// FuzzRecover recovers whatever bytes as the files of a log. There is no panic and no memory beyond what the
+// files have; what is recovered once is recovered again. Nothing runs beside it, which is what the engine
+// that looks for new paths needs.
 func FuzzRecover(f *testing.F) {
 	const size = 12 << 10
+	records := func(group, from, to uint64) (list []wal.Record) {
+		for i := from; i <= to; i++ {
+			list = append(list, wal.Record{Group: group, Index: i, Payload: []byte{byte(i)}})
+		}
+		return list
+	}
 	one, sum := wal.BuildSegment(1, [16]byte{}, size, 0,
-		wal.BuildBatch{Sequence: 1, Records: records(1, 1, 3)},
-		wal.BuildBatch{Sequence: 2, Synced: 1, Records: records(2, 1, 2)})
+		wal.BuildBatch{Sequence: 1, Records: records(1, 1, 2)},
+		wal.BuildBatch{Sequence: 2, Synced: 1, Records: records(2, 1, 1)})
 	two, _ := wal.BuildSegment(2, [16]byte{}, size, sum,
-		wal.BuildBatch{Sequence: 3, Synced: 2, Records: records(1, 4, 6)},
+		wal.BuildBatch{Sequence: 3, Synced: 2, Records: records(1, 3, 3)},
 		wal.BuildBatch{Sequence: 4, Synced: 3, Closing: true})
-	again, _ := wal.BuildSegment(2, [16]byte{}, size, 0, wal.BuildBatch{Sequence: 2, Synced: 1, Records: records(2, 1, 2)})
-	f.Add(one, two, uint16(0), uint8(0))
-	f.Add(one, again, uint16(4100), uint8(0x40))
-	f.Add(one, two, uint16(5000), uint8(1))
-	f.Add(one, one, uint16(12), uint8(1))
-	f.Add(two, one, uint16(4096), uint8(255))
-	f.Add(one[:5000], two[:4096], uint16(0), uint8(0))
+	again, _ := wal.BuildSegment(2, [16]byte{}, size, 0, wal.BuildBatch{Sequence: 2, Synced: 1, Records: records(2, 1, 1)})
+	f.Add(squeeze(one), squeeze(two), uint16(0), uint8(0))
+	f.Add(squeeze(one), squeeze(again), uint16(48), uint8(0x40))
+	f.Add(squeeze(one), squeeze(two), uint16(200), uint8(1))
+	f.Add(squeeze(one), squeeze(one), uint16(12), uint8(1))
+	f.Add(squeeze(two), squeeze(one), uint16(45), uint8(255))
+	f.Add(squeeze(one)[:180], squeeze(two)[:44], uint16(0), uint8(0))
 	f.Add([]byte{}, []byte("runnelWL"), uint16(0), uint8(0))
+	// The first batch is damaged, the second one missing, the third torn: what was cut off once stays so.
+	f.Add(squeeze(one)[:190], squeeze(two), uint16(120), uint8(1))
 	f.Fuzz(func(t *testing.T, a, b []byte, at uint16, mask uint8) {
 		if len(a)+len(b) > 64<<10 {
 			return
@@ -39,37 +49,51 @@ func FuzzRecover(f *testing.F) {
 		}
 		m := vfs.NewMemory()
 		ok(t, m.MkdirAll(dir))
-		writeFile(t, m, wal.SegmentName(1), a)
-		writeFile(t, m, wal.SegmentName(2), b)
+		writeFile(t, m, wal.SegmentName(1), expand(a, size))
+		writeFile(t, m, wal.SegmentName(2), expand(b, size))
 		writeFile(t, m, "something else", a)
 		var start, end runtime.MemStats
 		runtime.ReadMemStats(&start)
-		log, r, err := wal.Open(config(m))
+		r, err := wal.Recover(config(m))
 		if err != nil {
 			return // of another version or another log
 		}
 		first, err := entries(r)
 		ok(t, err)
 		runtime.ReadMemStats(&end)
-		if used := end.TotalAlloc - start.TotalAlloc; used > 16<<20 {
+		if used := end.TotalAlloc - start.TotalAlloc; used > 32<<20 {
 			t.Errorf("%d bytes allocated for %d bytes of files", used, len(a)+len(b))
 		}
-		p := appendOne(t, log, 77, 1)
-		ok(t, log.Wait(background, p))
-		killed := m.Kill()
-		ok(t, log.Close())
-		for _, next := range []*vfs.Memory{killed, m} {
-			log, r, err := wal.Open(config(next))
+		for range 2 {
+			r, err := wal.Recover(config(m))
 			ok(t, err)
-			second, err := entries(r)
+			again, err := entries(r)
 			ok(t, err)
-			ok(t, log.Close())
-			if len(second) != len(first)+1 || second[len(first)].Group != 77 || second[len(first)].Position != p {
-				t.Errorf("%d records when opened again, want %d and the new one at %d", len(second), len(first), p)
+			if !slices.EqualFunc(first, again, func(a, b wal.Entry) bool {
+				return a.Group == b.Group && a.Index == b.Index && a.Position == b.Position && bytes.Equal(a.Payload, b.Payload)
+			}) {
+				t.Errorf("%d records when recovered again, want the same %d", len(again), len(first))
 			}
 		}
 	})
 }
+
+// squeeze leaves out of a segment what is zeros anyhow: inputs should be short.
+func squeeze(file []byte) []byte {
+	return slices.Concat(file[:headerUsed], bytes.TrimRight(file[wal.SegmentHeader:], "\x00"))
+}
+
+// expand is the reverse of squeeze.
+func expand(b []byte, size int) []byte {
+	if len(b) <= headerUsed {
+		return b
+	}
+	file := slices.Concat(b[:headerUsed], make([]byte, wal.SegmentHeader-headerUsed), b[headerUsed:])
+	return append(file, make([]byte, max(0, size-len(file)))...)
+}
+
+// headerUsed is how much of the first page of a segment means something.
+const headerUsed = 44
 
 // FuzzRecord decodes whatever bytes as a record, and encodes what was decoded.
 func FuzzRecord(f *testing.F) {

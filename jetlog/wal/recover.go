@@ -181,12 +181,7 @@ func (r *recovery) seam(before, next int, adjacent bool) error {
 	if g.certain {
 		return nil
 	}
-	for _, s := range r.segments[before:next] {
-		if err := s.salvageEnd(r.maker.fs, g.first, g.last); err != nil {
-			return err
-		}
-	}
-	return nil
+	return a.salvageEnd(r.maker.fs, g.first, g.last)
 }
 
 // judge decides where the log ends, and what before that is damage.

@@ -143,19 +143,24 @@ func (s *scanned) skip(w *window, h hole) error {
 	})
 }
 
-// salvageEnd makes a hole of what is recognised behind the last batch, although the headers of these
-// batches are lost.
+// salvageEnd makes a hole of the records that follow where the header of the next batch should be: that
+// batch is lost otherwise. It goes no further than they follow one another: what is behind may be a later
+// batch, which was cut off.
 func (s *scanned) salvageEnd(fs vfs.FS, first, last uint64) error {
 	return withWindow(fs, s.path, s.number, func(w *window) error {
-		h := hole{offset: s.end, first: first, last: last}
-		err := w.salvage(s.end, w.bytes, func(p piece) error {
-			if p.valid {
-				h.bytes = p.offset + p.bytes - s.end
+		h := hole{offset: s.end, bytes: batchHeader, first: first, last: last}
+		for {
+			p, err := w.piece(h.offset+h.bytes, w.bytes)
+			if err != nil {
+				return err
 			}
+			if !p.valid {
+				break
+			}
+			h.bytes += p.bytes
+		}
+		if h.bytes == batchHeader {
 			return nil
-		})
-		if err != nil || h.bytes == 0 {
-			return err
 		}
 		s.end += h.bytes
 		return s.skip(w, h)

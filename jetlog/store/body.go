@@ -1,0 +1,258 @@
+package store
+
+import (
+	"iter"
+	"sync/atomic"
+
+	"runnel/jetlog"
+	"runnel/jetlog/segment"
+)
+
+// body is the messages of a stream: the newest in a memory table, the others below it in files. It is
+// the jetlog.Messages of a stream with file storage. Changes are for one goroutine, with nobody
+// reading; readers may be many.
+//
+// Invariants: the memory table has exactly the live messages with sequences >= start; at most one
+// table is frozen, and it is the last of the layers.
+type body struct {
+	below
+	key    hashKey
+	active *jetlog.Memory
+	start  uint64
+	frozen *frozen // being written into files, nil for none
+	parts  []*part // all files, oldest first; those with messages are layers
+	facts  *facts
+	ids    map[segment.Hash]note
+	idTime int64 // of the last message id in ids
+	forgot int64 // ids with an earlier time are forgotten
+
+	messages, size uint64        // of the memory table
+	bytes          int64         // about what the memory table and what belongs to it take
+	memory         *atomic.Int64 // what those of all streams take
+}
+
+// What entries take in memory besides their content, about.
+const (
+	messageOverhead = 144
+	idBytes         = 64
+)
+
+func newBody(key hashKey, memory *atomic.Int64, factLimit int) *body {
+	return &body{
+		below: below{gone: newRemoved()}, key: key, active: jetlog.NewMemory(), start: 1,
+		facts: newFacts(factLimit), ids: map[segment.Hash]note{}, memory: memory,
+	}
+}
+
+// setParts makes the files of the stream known.
+func (b *body) setParts(parts []*part) {
+	b.parts, b.layers = parts, nil
+	for _, p := range parts {
+		if p.has() {
+			b.layers = append(b.layers, p)
+		}
+	}
+	if b.frozen != nil && b.frozen.table.spanned.count > 0 {
+		b.layers = append(b.layers, b.frozen.table)
+	}
+}
+
+// Meta returns what is known of a live message.
+func (b *body) Meta(seq uint64) (jetlog.Meta, error) {
+	if seq >= b.start {
+		return b.active.Meta(seq)
+	}
+	return b.meta(seq)
+}
+
+// Load returns a live message.
+func (b *body) Load(seq uint64) (jetlog.Message, error) {
+	if seq >= b.start {
+		return b.active.Load(seq)
+	}
+	return b.load(seq)
+}
+
+// Next returns the first live sequence >= seq.
+func (b *body) Next(seq uint64) (uint64, error) { return b.NextOf(nil, seq) }
+
+// NextOf returns the first live sequence >= seq that the filter matches.
+func (b *body) NextOf(filter jetlog.Filter, seq uint64) (uint64, error) {
+	if seq < b.start {
+		if found, err := b.nextOf(filter, seq); err != nil || found != 0 {
+			return found, err
+		}
+	}
+	return b.active.NextOf(filter, seq)
+}
+
+// LastOf returns the last live sequence <= upTo that the filter matches.
+func (b *body) LastOf(filter jetlog.Filter, upTo uint64) (uint64, error) {
+	if upTo >= b.start {
+		if found, err := b.active.LastOf(filter, upTo); err != nil || found != 0 {
+			return found, err
+		}
+	}
+	return b.lastOf(filter, min(upTo, b.start-1))
+}
+
+// Count returns how many live messages >= from the filter matches.
+func (b *body) Count(filter jetlog.Filter, from uint64) (uint64, error) {
+	n, err := b.active.Count(filter, from)
+	if from >= b.start || err != nil {
+		return n, err
+	}
+	old, err := b.count(filter, from)
+	return old + n, err
+}
+
+// Size returns the number and the bytes of the live messages from..to.
+func (b *body) Size(from, to uint64) (messages, bytes uint64, err error) {
+	if messages, bytes, err = b.active.Size(from, to); err != nil || from >= b.start {
+		return messages, bytes, err
+	}
+	n, size, err := b.sizeOf(from, to)
+	return messages + n, bytes + size, err
+}
+
+// FirstAfter returns the first live sequence with a time >= time.
+func (b *body) FirstAfter(time int64) (uint64, error) {
+	if found, err := b.firstAfter(time); err != nil || found != 0 {
+		return found, err
+	}
+	return b.active.FirstAfter(time)
+}
+
+// Subject returns the state of exactly this subject.
+func (b *body) Subject(subject string) (jetlog.SubjectState, error) {
+	young, err := b.active.Subject(subject)
+	if err != nil {
+		return young, err
+	}
+	old, err := b.base(subject)
+	return combine(old, young), err
+}
+
+// Subjects calls yield for every subject with live messages that the filter matches, in order.
+func (b *body) Subjects(filter jetlog.Filter, yield func(string, jetlog.SubjectState) bool) error {
+	sources := []iter.Seq2[string, error]{(&table{memory: b.active}).subjects(filter)}
+	for _, l := range b.layers {
+		if l.span().last > b.gone.floor {
+			sources = append(sources, l.subjects(filter))
+		}
+	}
+	for subject, err := range merge(sources) {
+		if err != nil {
+			return err
+		}
+		s, err := b.Subject(subject)
+		if err != nil {
+			return err
+		}
+		if s.Count > 0 && !yield(subject, s) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// MessageID returns the sequence and time that were remembered for id.
+func (b *body) MessageID(id []byte) (seq uint64, time int64, err error) {
+	h := b.key.sum(string(id))
+	n, ok := b.ids[h]
+	if !ok && b.frozen != nil {
+		n, ok = b.frozen.ids[h]
+	}
+	for i := len(b.parts) - 1; i >= 0 && !ok; i-- {
+		p := b.parts[i]
+		if p.idTime == 0 || p.idTime < b.forgot {
+			continue
+		}
+		var v segment.Value
+		if v, ok, err = p.fact(idFact, h); err != nil {
+			return 0, 0, err
+		}
+		n = note{seq: v[0], time: int64(v[1])}
+	}
+	if !ok || n.time < b.forgot {
+		return 0, 0, nil
+	}
+	return n.seq, n.time, nil
+}
+
+// Append adds a message behind all others.
+func (b *body) Append(message *jetlog.Message, meta *jetlog.Meta) {
+	b.active.Append(message, meta)
+	b.messages++
+	b.size += meta.Bytes
+	b.grow(int64(meta.Bytes) + messageOverhead)
+}
+
+// Remove removes a live message.
+func (b *body) Remove(meta *jetlog.Meta, reason jetlog.Reason) {
+	if meta.Sequence >= b.start {
+		b.active.Remove(meta, reason)
+		b.shrink(1, meta.Bytes)
+		return
+	}
+	b.gone.add(meta.Sequence)
+	if l := b.find(meta.Sequence); l != nil {
+		if s := l.span(); s.removed != unknown {
+			s.removed++
+			s.removedBytes += meta.Bytes
+		}
+	}
+	if b.facts.removed(b.key.sum(meta.Subject), meta.Subject) {
+		b.grow(factEntryBytes)
+	}
+}
+
+// RemoveRange removes all live messages from..to, of which from is the first live one or below.
+func (b *body) RemoveRange(from, to uint64, reason jetlog.Reason) {
+	if to >= b.start {
+		n, size, _ := b.active.Size(b.start, to) // a memory table cannot fail
+		b.active.RemoveRange(b.start, to, reason)
+		b.shrink(n, size)
+	}
+	to = min(to, b.start-1)
+	if to <= b.gone.floor || from > to {
+		return
+	}
+	for _, l := range b.layers {
+		s := l.span()
+		switch {
+		case s.last <= to:
+			s.removed, s.removedBytes = s.count, s.bytes
+		case s.first > to:
+		default:
+			s.removed = unknown // counting would mean to read; the next freeze does it
+		}
+	}
+	b.gone.raise(to)
+	b.purged = max(b.purged, to)
+	b.facts.purged(to)
+}
+
+// Remember notes a message id.
+func (b *body) Remember(id []byte, seq uint64, time int64) {
+	before := len(b.ids)
+	b.ids[b.key.sum(string(id))] = note{seq: seq, time: time}
+	b.grow(int64(len(b.ids)-before) * idBytes)
+	b.idTime = time
+}
+
+// Forget drops all ids with a time < before.
+func (b *body) Forget(before int64) { b.forgot = max(b.forgot, before) }
+
+// shrink counts messages that have left the memory table.
+func (b *body) shrink(messages, bytes uint64) {
+	b.messages -= messages
+	b.size -= bytes
+	b.grow(-int64(bytes) - int64(messages)*messageOverhead)
+}
+
+// grow counts memory.
+func (b *body) grow(bytes int64) {
+	b.bytes += bytes
+	b.memory.Add(bytes)
+}

@@ -1,0 +1,162 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"runnel/jetlog"
+	"runnel/jetlog/config"
+	"runnel/jetlog/wal"
+)
+
+// metadataSync is the key of a stream's metadata that names its sync policy.
+const metadataSync = "runnel.sync"
+
+// Create makes a stream; the configuration is normalised already. It is safe when Create returns. The
+// name must not be in use in the account.
+func (s *Store) Create(account string, cfg config.Stream) (*Stream, error) {
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	s.edits.Lock()
+	defer s.edits.Unlock()
+	if s.Stream(account, cfg.Name) != nil {
+		return nil, fmt.Errorf("create stream %q: %w", cfg.Name, ErrExists)
+	}
+	state := jetlog.New(s.catalog.nextStream, cfg, s.cfg.Clock().UnixNano())
+	e := streamEdit{created: true, advanced: true}
+	e.id, e.account, e.snapshot = state.ID(), account, state.AppendSnapshot(nil)
+	if err := s.commitLocked(&edit{streams: []streamEdit{e}}); err != nil {
+		return nil, fmt.Errorf("create stream %q: %w", cfg.Name, err)
+	}
+	stream := s.newStream(account, state)
+	s.enter(stream)
+	return stream, nil
+}
+
+// newStream returns a stream with a state and no messages.
+func (s *Store) newStream(account string, state *jetlog.Stream) *Stream {
+	cfg := state.Config()
+	t := &Stream{
+		store: s, id: state.ID(), account: account, name: cfg.Name, state: state,
+		file: cfg.Storage == config.FileStorage, shard: s.shards[state.ID()%uint64(len(s.shards))],
+		flushed: state.Applied(),
+	}
+	t.appended.Store(state.Applied())
+	t.sync = t.file && s.cfg.Policy != wal.Always && cfg.Metadata[metadataSync] == "always"
+	if !t.file {
+		t.messages = jetlog.NewMemory()
+		return t
+	}
+	t.body = newBody(s.catalog.hashKey, &s.memory, s.cfg.FactEntries)
+	t.body.start = state.State().Last + 1
+	t.messages = t.body
+	return t
+}
+
+// enter makes a stream known.
+func (s *Store) enter(t *Stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.streams[t.id] = t
+	s.names[streamName{t.account, t.name}] = t
+}
+
+// leave makes a stream unknown; it is false if it is so already.
+func (s *Store) leave(t *Stream) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.streams[t.id] != t {
+		return false
+	}
+	delete(s.streams, t.id)
+	delete(s.names, streamName{t.account, t.name})
+	return true
+}
+
+// Delete removes a stream and all that belongs to it. Commands that are on their way fail. A stream
+// that did not start can be deleted too.
+func (s *Store) Delete(t *Stream) error {
+	if err := s.usable(); err != nil {
+		return err
+	}
+	// A flush that goes on may still write about the stream.
+	s.flushing.Lock()
+	defer s.flushing.Unlock()
+	s.edits.Lock()
+	defer s.edits.Unlock()
+	if s.StreamByID(t.id) != t {
+		return fmt.Errorf("delete stream %q: %w", t.name, ErrNotFound)
+	}
+	if err := s.commitLocked(&edit{deleted: []uint64{t.id}}); err != nil {
+		return fmt.Errorf("delete stream %q: %w", t.name, err)
+	}
+	t.end()
+	s.leave(t)
+	s.log.Release(t.id, wal.End)
+	s.sweep()
+	return nil
+}
+
+// end stops a stream that was deleted.
+func (t *Stream) end() {
+	gone := fmt.Errorf("stream %q was deleted: %w", t.name, ErrNotFound)
+	t.gate.Lock() // nothing is appended to the log behind this
+	t.failure.CompareAndSwap(nil, &gone)
+	t.gate.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.body != nil {
+		t.body.memory.Add(-t.body.bytes)
+		if t.body.frozen != nil {
+			t.body.memory.Add(-t.body.frozen.bytes)
+		}
+	}
+	// Whoever has the stream still finds it, but nothing in it.
+	t.state, t.messages, t.body = nil, nil, nil
+}
+
+// commit makes an edit safe, and part of the catalog.
+func (s *Store) commit(e *edit) error {
+	s.edits.Lock()
+	defer s.edits.Unlock()
+	return s.commitLocked(e)
+}
+
+// commitLocked is commit for who holds edits. Only a full disk is an error after which things go on.
+func (s *Store) commitLocked(e *edit) error {
+	if err := s.manifest.append(e); err != nil {
+		if s.manifest.failed != nil {
+			return s.fail(err)
+		}
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	if err := s.catalog.apply(e); err != nil {
+		return s.fail(err) // the program contradicts itself
+	}
+	if !s.manifest.overgrown() {
+		return nil
+	}
+	if err := s.manifest.create(s.catalog); err != nil && s.manifest.failed != nil {
+		return s.fail(err)
+	}
+	return nil
+}
+
+// sweep closes and removes the files that the catalog does not have any more. What cannot be removed is
+// found at the next start. The caller holds edits; no stream refers to the files.
+func (s *Store) sweep() {
+	for number, f := range s.files {
+		if s.catalog.files[number] != nil {
+			continue
+		}
+		delete(s.files, number)
+		if f.segment != nil {
+			_ = f.segment.Close() // it was only read
+		}
+		if err := s.cfg.FS.Remove(s.segmentPath(number)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			s.logger.Warn("a file that nobody needs stays", "file", s.segmentPath(number), "error", err)
+		}
+	}
+}

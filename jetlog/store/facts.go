@@ -1,0 +1,183 @@
+package store
+
+import (
+	"sync"
+
+	"runnel/jetlog"
+	"runnel/jetlog/segment"
+)
+
+// Kinds of facts in segment files.
+const (
+	subjectFact segment.FactKind = 1 // SubjectState of what was flushed: first, last, count
+	idFact      segment.FactKind = 2 // a message id: sequence, time, 0
+)
+
+// fact is what is known of a subject's messages below the memory table.
+type fact struct {
+	state jetlog.SubjectState // if known; first and last may be of messages that have gone since
+	known bool
+	scan  bool   // what files say about the subject is outdated: it must be counted
+	gone  uint64 // not known: messages that have gone since the last freeze
+	// dirty: something has gone since the last freeze, so that the next flush has to say it. The subject
+	// is kept then.
+	dirty   bool
+	subject string
+}
+
+// facts are what is known of subjects, on top of what files say. Entries that are dirty stay; others
+// are a cache.
+type facts struct {
+	mu      sync.Mutex // guards all below: readers of a stream note what they found
+	entries map[segment.Hash]fact
+	dirty   int
+	limit   int // entries that are not dirty
+}
+
+// factEntryBytes is about what an entry takes in memory.
+const factEntryBytes = 160
+
+func newFacts(limit int) *facts { return &facts{entries: map[segment.Hash]fact{}, limit: limit} }
+
+func (f *facts) get(h segment.Hash) (fact, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	e, ok := f.entries[h]
+	return e, ok
+}
+
+// learn notes what was found out about a subject. What has changed meanwhile cannot be: nothing is
+// removed while somebody reads.
+func (f *facts) learn(h segment.Hash, s jetlog.SubjectState) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	e, ok := f.entries[h]
+	if !ok && len(f.entries)-f.dirty >= f.limit {
+		f.evict()
+	}
+	e.state, e.known, e.scan, e.gone = s, true, false, 0
+	f.entries[h] = e
+}
+
+// evict drops some entry that is not dirty, if one is found quickly.
+func (f *facts) evict() {
+	tries := 16
+	for h, e := range f.entries {
+		if !e.dirty {
+			delete(f.entries, h)
+			return
+		}
+		if tries--; tries == 0 {
+			return
+		}
+	}
+}
+
+// removed notes that a message has gone.
+func (f *facts) removed(h segment.Hash, subject string) (grown bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	e := f.entries[h]
+	if !e.dirty {
+		e.dirty, e.subject = true, subject
+		f.dirty++
+		grown = true
+	}
+	switch {
+	case e.known:
+		e.state.Count--
+	case !e.scan:
+		e.gone++
+	}
+	f.entries[h] = e
+	return grown
+}
+
+// purged notes that every sequence up to one has gone at once.
+func (f *facts) purged(upTo uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for h, e := range f.entries {
+		switch {
+		case e.known && e.state.First > upTo:
+		case e.dirty:
+			e.known, e.gone, e.scan = false, 0, true
+			f.entries[h] = e
+		default:
+			delete(f.entries, h)
+		}
+	}
+}
+
+// note is what is known of a message id.
+type note struct {
+	seq  uint64
+	time int64
+}
+
+// base returns the state of a subject as far as it is below the memory table.
+func (b *body) base(subject string) (jetlog.SubjectState, error) {
+	if len(b.layers) == 0 {
+		return jetlog.SubjectState{}, nil
+	}
+	h := b.key.sum(subject)
+	e, _ := b.facts.get(h)
+	state, exact := e.state, e.known
+	if !e.known && !e.scan {
+		var err error
+		if state, exact, err = b.inherited(h, subject); err != nil {
+			return state, err
+		}
+		state.Count -= min(e.gone, state.Count)
+	}
+	var err error
+	if exact {
+		state, err = b.settle(subject, state)
+	} else {
+		state, err = b.subjectOf(subject)
+	}
+	if err != nil {
+		return jetlog.SubjectState{}, err
+	}
+	b.facts.learn(h, state)
+	return state, nil
+}
+
+// inherited returns the state of a subject as of the last freeze; exact is false if that is outdated
+// and it must be counted.
+func (b *body) inherited(h segment.Hash, subject string) (s jetlog.SubjectState, exact bool, err error) {
+	if b.frozen == nil {
+		return stored(b.parts, b.purged, h)
+	}
+	s, exact, err = b.frozen.state(h, subject)
+	if exact && b.purged > b.frozen.purged && s.Count > 0 && s.First <= b.purged {
+		exact = false
+	}
+	return s, exact, err
+}
+
+// stored returns what the newest file says that says something.
+func stored(parts []*part, purged uint64, h segment.Hash) (s jetlog.SubjectState, exact bool, err error) {
+	for i := len(parts) - 1; i >= 0; i-- {
+		v, ok, err := parts[i].fact(subjectFact, h)
+		if err != nil {
+			return s, false, err
+		}
+		if ok {
+			s = jetlog.SubjectState{First: v[0], Last: v[1], Count: v[2]}
+			return s, purged <= parts[i].purged || s.Count == 0 || s.First > purged, nil
+		}
+	}
+	return s, true, nil
+}
+
+// combine puts the states of a subject in two layers together, the older first.
+func combine(old, young jetlog.SubjectState) jetlog.SubjectState {
+	switch {
+	case old.Count == 0:
+		return young
+	case young.Count == 0:
+		return old
+	}
+	return jetlog.SubjectState{First: old.First, Last: young.Last, Count: old.Count + young.Count}
+}

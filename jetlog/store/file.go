@@ -1,0 +1,81 @@
+package store
+
+import (
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"runnel/jetlog/segment"
+)
+
+// file is an open segment file. It is shared by the streams that have messages or facts in it.
+type file struct {
+	fileEntry
+	segment *segment.Segment
+	// failure is why the file could not be opened: its streams do not start.
+	failure error
+}
+
+const (
+	segmentDir       = "segments"
+	logDir           = "wal"
+	asideDir         = "set-aside"
+	segmentExtension = ".segment"
+)
+
+// prefixBytes of the store's id stand in the names of its files, so that those of another store are
+// not taken for its own.
+const prefixBytes = 4
+
+func (s *Store) segmentName(number uint64) string {
+	return fmt.Sprintf("%s-%08d%s", hex.EncodeToString(s.manifest.id[:prefixBytes]), number, segmentExtension)
+}
+
+func (s *Store) segmentPath(number uint64) string {
+	return filepath.Join(s.cfg.Dir, segmentDir, s.segmentName(number))
+}
+
+// parseSegmentName returns the prefix and the number of a file; ok is false if the name is no such.
+func parseSegmentName(name string) (prefix string, number uint64, ok bool) {
+	rest, ok := strings.CutSuffix(name, segmentExtension)
+	if !ok {
+		return "", 0, false
+	}
+	prefix, digits, ok := strings.Cut(rest, "-")
+	if !ok {
+		return "", 0, false
+	}
+	number, err := strconv.ParseUint(digits, 10, 64)
+	return prefix, number, err == nil
+}
+
+// openFile opens a file of the catalog. A file that cannot be read, or is another one, is not an error
+// of the store.
+func (s *Store) openFile(e *fileEntry) *file {
+	f := &file{fileEntry: *e}
+	_, keys := s.seal.segmentKeys()
+	f.segment, f.failure = segment.Open(s.cfg.FS, s.segmentPath(e.number), segment.Config{Keys: keys, Cache: s.cache})
+	if f.failure != nil {
+		return f
+	}
+	sum := f.segment.Summary()
+	if sum.ID != e.id || sum.Bytes != e.bytes || sum.Checksum != e.checksum {
+		f.failure = &segment.Corruption{
+			File: s.segmentPath(e.number),
+			Err:  fmt.Errorf("file %s of %d bytes, want %s of %d", sum.ID, sum.Bytes, e.id, e.bytes),
+		}
+	}
+	return f
+}
+
+// newPart returns what a file has of a stream.
+func newPart(f *file, stream uint64, e *partEntry) *part {
+	p := &part{stream: stream, file: f, purged: e.purged, idTime: e.idTime}
+	if x, ok := f.segment.Extent(stream); ok {
+		p.spanned = span{first: x.First, last: x.Last, lastTime: x.LastTime, count: x.Count, bytes: x.Bytes}
+		p.spanned.removed, p.spanned.removedBytes = e.removed, e.bytes
+	}
+	return p
+}

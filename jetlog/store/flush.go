@@ -1,0 +1,412 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"runnel/jetlog"
+	"runnel/jetlog/config"
+	"runnel/jetlog/segment"
+	"runnel/jetlog/vfs"
+	"runnel/jetlog/wal"
+)
+
+// ownBytes is how much a stream must have in memory to get a file of its own; the others share one.
+const ownBytes = 1 << 20
+
+// flushEvery is how often the flusher looks whether something has to be done.
+const flushEvery = time.Second
+
+// flusher is the goroutine that flushes and compacts.
+func (s *Store) flusher() {
+	ticker := time.NewTicker(flushEvery)
+	defer ticker.Stop()
+	last := s.cfg.Clock()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-s.kick:
+		case <-ticker.C:
+		}
+		if now := s.cfg.Clock(); s.due() || now.Sub(last) >= s.cfg.FlushAge {
+			if err := s.Flush(); err != nil {
+				s.logger.Error("flush", "error", err)
+				continue
+			}
+			last = now
+			if err := s.Compact(); err != nil {
+				s.logger.Error("compact", "error", err)
+			}
+		}
+	}
+}
+
+// due reports whether something has to be flushed: too much is in memory, or the log is half full.
+func (s *Store) due() bool {
+	if s.starved.Load() || s.memory.Load() >= s.cfg.FlushBytes {
+		return true
+	}
+	stats := s.log.Stats()
+	return stats.UsedBytes >= stats.MaxBytes/2
+}
+
+// task is a stream that is being flushed.
+type task struct {
+	stream *Stream
+	frozen *frozen
+	file   *file // that its messages and facts have gone into; nil if there were none
+	facts  []row
+	ids    []row
+	idTime int64
+	kept   []*part // of those that it had
+}
+
+// Flush writes what is in memory into files, as of now, and lets the log forget it. One flush runs at a
+// time. With ErrFull everything is as before, and a later flush may succeed.
+func (s *Store) Flush() error {
+	s.flushing.Lock()
+	defer s.flushing.Unlock()
+	if err := s.Err(); err != nil {
+		return err
+	}
+	var tasks []*task
+	for _, stream := range s.Streams() {
+		if f := stream.freeze(); f != nil {
+			tasks = append(tasks, &task{stream: stream, frozen: f})
+		}
+	}
+	err := s.flush(tasks)
+	s.starved.Store(errors.Is(err, ErrFull))
+	if err == nil {
+		for _, stream := range s.Streams() {
+			stream.release()
+		}
+	}
+	s.move()
+	return err
+}
+
+func (s *Store) flush(tasks []*task) error {
+	tasks = slices.DeleteFunc(tasks, func(t *task) bool {
+		err := t.gather()
+		if err != nil { // what is on disk about this stream cannot be read: the others go on
+			_ = t.stream.halt(damageOf(t.stream.id, t.stream.name, err))
+		}
+		return err != nil
+	})
+	if len(tasks) == 0 {
+		return nil
+	}
+	files, err := s.writeFiles(tasks)
+	if err == nil {
+		err = s.note(tasks, files)
+	}
+	if err != nil {
+		for _, f := range files {
+			s.discard(f)
+		}
+		return err
+	}
+	for _, t := range tasks {
+		t.stream.thaw(t)
+	}
+	s.edits.Lock()
+	defer s.edits.Unlock()
+	s.sweep()
+	return nil
+}
+
+// freeze returns the stream as of now, or as of a flush that did not succeed; nil if the manifest has all.
+func (t *Stream) freeze() *frozen {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.body == nil || t.Err() != nil && t.body.frozen == nil {
+		return nil
+	}
+	if t.body.frozen != nil {
+		return t.body.frozen
+	}
+	if t.state.Applied() == t.flushed {
+		return nil
+	}
+	state := t.state.State()
+	f := t.body.freeze(state.First, state.Last)
+	f.snapshot = t.state.AppendSnapshot(nil)
+	f.applied, f.position = t.state.Applied(), t.position
+	f.settled = t.appended.Load() == f.applied
+	return f
+}
+
+// thaw lets the stream use the files that were written.
+func (t *Stream) thaw(task *task) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.body == nil {
+		return
+	}
+	var fresh *part
+	if task.file != nil {
+		e := partEntry{purged: task.frozen.purged, idTime: task.idTime}
+		fresh = newPart(task.file, t.id, &e)
+	}
+	t.body.thaw(task.kept, fresh)
+	t.flushed = task.frozen.applied
+	t.released = max(t.released, task.frozen.before())
+	t.store.log.Release(t.id, t.released)
+}
+
+// before is the position up to which the log may forget, exclusively. The batch of the last command may
+// have the next one as well.
+func (f *frozen) before() wal.Position {
+	if f.settled {
+		return f.position + 1
+	}
+	return f.position
+}
+
+// release lets the log forget the last batch too, once it is known that nothing else is in it.
+func (t *Stream) release() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.body == nil || t.Err() != nil || t.position == 0 || t.released > t.position || t.state.Applied() != t.flushed {
+		return
+	}
+	if t.appended.Load() == t.flushed {
+		t.released = t.position + 1
+		t.store.log.Release(t.id, t.released)
+	}
+}
+
+// writeFiles writes the files for tasks, which are in the order of stream ids.
+func (s *Store) writeFiles(tasks []*task) (files []*file, err error) {
+	var shared []*task
+	for _, t := range tasks {
+		switch {
+		case t.empty():
+		case t.frozen.table.spanned.bytes < ownBytes:
+			shared = append(shared, t)
+		default:
+			f, err := s.writeFile([]*task{t})
+			if err != nil {
+				return files, err
+			}
+			files = append(files, f)
+		}
+	}
+	if len(shared) > 0 {
+		f, err := s.writeFile(shared)
+		if err != nil {
+			return files, err
+		}
+		if f != nil {
+			files = append(files, f)
+		}
+	}
+	if len(files) == 0 {
+		return nil, nil
+	}
+	if err := s.cfg.FS.SyncDir(filepath.Join(s.cfg.Dir, segmentDir)); err != nil {
+		return files, s.fail(fmt.Errorf("flush: %w", err))
+	}
+	return files, nil
+}
+
+// writeFile writes one file for some tasks.
+func (s *Store) writeFile(tasks []*task) (*file, error) {
+	f, err := s.newFile(slices.ContainsFunc(tasks, (*task).compressed), func(w *segment.Writer) error {
+		for _, t := range tasks {
+			if err := t.writeMessages(w); err != nil {
+				return err
+			}
+		}
+		for _, t := range tasks {
+			if err := t.writeFacts(w); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tasks {
+		t.file = f
+	}
+	return f, nil
+}
+
+func (t *task) compressed() bool {
+	return t.stream.Config().Compression == config.S2Compression
+}
+
+// newFile writes a file under the next number and opens it. Its name is not safe yet.
+func (s *Store) newFile(compress bool, write func(*segment.Writer) error) (*file, error) {
+	number := s.nextFile()
+	name := s.segmentPath(number)
+	key, _ := s.seal.segmentKeys()
+	w, err := segment.Create(s.cfg.FS, name+temporary, segment.WriterConfig{
+		Compress: compress, Key: key, Cipher: s.cfg.Encryption.Cipher,
+	})
+	if err != nil {
+		return nil, s.unwritten(err)
+	}
+	if err := write(w); err != nil {
+		return nil, errors.Join(s.unwritten(err), w.Abort())
+	}
+	summary, err := w.Finish()
+	if err != nil {
+		return nil, errors.Join(s.unwritten(err), w.Abort())
+	}
+	if err := s.cfg.FS.Rename(name+temporary, name); err != nil {
+		return nil, s.unwritten(err)
+	}
+	f := s.openFile(&fileEntry{number: number, id: summary.ID, bytes: summary.Bytes, checksum: summary.Checksum})
+	if f.failure != nil {
+		return nil, s.unwritten(f.failure)
+	}
+	return f, nil
+}
+
+// unwritten is the error for a file that could not be written. What was to be in it is still in memory
+// and in the log, so another attempt may succeed.
+func (s *Store) unwritten(err error) error {
+	if vfs.NoSpace(err) {
+		return fmt.Errorf("write segment: %w: %w", ErrFull, err)
+	}
+	return fmt.Errorf("write segment: %w", err)
+}
+
+// nextFile returns a number that no file has.
+func (s *Store) nextFile() uint64 {
+	s.edits.Lock()
+	defer s.edits.Unlock()
+	s.catalog.nextFile++
+	return s.catalog.nextFile - 1
+}
+
+// discard removes a file that was written and is not used.
+func (s *Store) discard(f *file) {
+	// What stays is set aside at the next start.
+	_ = f.segment.Close()
+	_ = s.cfg.FS.Remove(s.segmentPath(f.number))
+}
+
+// writeMessages adds what was live when the stream was frozen.
+func (t *task) writeMessages(w *segment.Writer) error {
+	m := t.frozen.table.memory
+	seq, err := m.Next(0)
+	for ; err == nil && seq != 0; seq, err = m.Next(seq + 1) {
+		message, _ := m.Load(seq) // a memory table cannot fail
+		meta, _ := m.Meta(seq)
+		if err := w.Add(t.stream.id, segmentMessage(&message, &meta)); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func segmentMessage(m *jetlog.Message, meta *jetlog.Meta) segment.Message {
+	return segment.Message{
+		Sequence: m.Sequence, Time: m.Time, Expires: meta.Expires, Bytes: meta.Bytes,
+		Subject: m.Subject, Header: m.Header, Payload: m.Payload,
+	}
+}
+
+// row is a fact to be written.
+type row struct {
+	hash  segment.Hash
+	value segment.Value
+}
+
+// gather finds out what has changed about subjects, and which message ids are still remembered.
+func (t *task) gather() error {
+	f := t.frozen
+	t.facts, t.ids = nil, nil
+	for h, subject := range f.subjects() {
+		state, err := f.fact(h, subject)
+		if err != nil {
+			return err
+		}
+		if state.Count == 0 && len(f.parts) == 0 {
+			continue // nobody says otherwise
+		}
+		t.facts = append(t.facts, row{h, segment.Value{state.First, state.Last, state.Count}})
+	}
+	for h, n := range f.ids {
+		if n.time >= f.forgot {
+			t.ids = append(t.ids, row{h, segment.Value{n.seq, uint64(n.time)}})
+			t.idTime = max(t.idTime, n.time)
+		}
+	}
+	slices.SortFunc(t.facts, compareRows)
+	slices.SortFunc(t.ids, compareRows)
+	return nil
+}
+
+// empty reports whether there is nothing for a file.
+func (t *task) empty() bool {
+	return t.frozen.table.spanned.count == 0 && len(t.facts) == 0 && len(t.ids) == 0
+}
+
+func (t *task) writeFacts(w *segment.Writer) error {
+	for _, r := range t.facts {
+		if err := w.AddFact(t.stream.id, subjectFact, r.hash, r.value); err != nil {
+			return err
+		}
+	}
+	for _, r := range t.ids {
+		if err := w.AddFact(t.stream.id, idFact, r.hash, r.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func compareRows(a, b row) int { return bytes.Compare(a.hash[:], b.hash[:]) }
+
+// note writes into the manifest what was flushed.
+func (s *Store) note(tasks []*task, files []*file) error {
+	e := &edit{}
+	for _, f := range files {
+		e.files = append(e.files, f.fileEntry)
+	}
+	for _, t := range tasks {
+		e.streams = append(e.streams, t.edit())
+	}
+	s.edits.Lock()
+	defer s.edits.Unlock()
+	for _, f := range files {
+		s.files[f.number] = f
+	}
+	err := s.commitLocked(e)
+	if err != nil {
+		for _, f := range files {
+			delete(s.files, f.number)
+		}
+	}
+	return err
+}
+
+// edit is what is new about the stream. The oldest files are left out as long as nothing is left of
+// their messages: their facts say nothing that matters then, since no older file says otherwise.
+func (t *task) edit() streamEdit {
+	f := t.frozen
+	e := streamEdit{advanced: true, cleared: f.cleared, changed: f.pages}
+	e.id, e.snapshot, e.applied = t.stream.id, f.snapshot, f.applied
+	e.purged, e.forgot, e.floor = f.purged, f.forgot, f.gone.floor
+	n := 0
+	for n < len(f.parts) && f.entries[n].removed == f.parts[n].spanned.count && f.entries[n].idTime < max(f.forgot, 1) {
+		n++
+	}
+	t.kept = f.parts[n:]
+	e.parts = slices.Clone(f.entries[n:])
+	if t.file != nil {
+		e.parts = append(e.parts, partEntry{file: t.file.number, purged: f.purged, idTime: t.idTime})
+	}
+	return e
+}

@@ -1,0 +1,163 @@
+package store
+
+import (
+	"runnel/jetlog"
+	"runnel/jetlog/segment"
+	"runnel/jetlog/wal"
+)
+
+// frozen is a stream as of a moment between two commands: what the flusher writes. It never changes,
+// but for the span of its table, which counts what goes meanwhile.
+type frozen struct {
+	below // of that moment, without the table; what has gone is a copy
+	table *table
+	key   hashKey
+	parts []*part
+	facts *facts // of that moment
+	ids   map[segment.Hash]note
+
+	snapshot []byte // of the logical state
+	applied  uint64
+	position wal.Position // of the last command that is in the state
+	settled  bool         // no command was behind it in the log at that moment
+	forgot   int64
+	pages    map[uint64]*page // of gone, that the manifest does not have
+	cleared  []uint64         // pages that are no more
+	bytes    int64            // of memory, given back when it is in files
+	entries  []partEntry      // of parts, as of that moment
+}
+
+// state returns what was known of a subject at that moment, the table included; exact is false if that
+// must be counted. First and last may be of messages that have gone before.
+func (f *frozen) state(h segment.Hash, subject string) (s jetlog.SubjectState, exact bool, err error) {
+	e, _ := f.facts.get(h)
+	switch {
+	case e.known:
+		s = e.state
+	case e.scan:
+		return s, false, nil
+	default:
+		if s, exact, err = stored(f.parts, f.purged, h); !exact || err != nil {
+			return s, false, err
+		}
+		s.Count -= min(e.gone, s.Count)
+	}
+	young, err := f.table.memory.Subject(subject)
+	return combine(s, young), true, err
+}
+
+// fact returns the exact state of a subject at that moment.
+func (f *frozen) fact(h segment.Hash, subject string) (jetlog.SubjectState, error) {
+	var old jetlog.SubjectState
+	e, _ := f.facts.get(h)
+	exact := e.known
+	var err error
+	switch {
+	case e.known:
+		old = e.state
+	case !e.scan:
+		if old, exact, err = stored(f.parts, f.purged, h); err != nil {
+			return old, err
+		}
+		old.Count -= min(e.gone, old.Count)
+	}
+	if exact {
+		old, err = f.settle(subject, old)
+	} else {
+		old, err = f.subjectOf(subject)
+	}
+	if err != nil {
+		return old, err
+	}
+	young, err := f.table.memory.Subject(subject)
+	return combine(old, young), err
+}
+
+// subjects returns the subjects whose facts have changed since the freeze before.
+func (f *frozen) subjects() map[segment.Hash]string {
+	changed := map[segment.Hash]string{}
+	for h, e := range f.facts.entries { // nobody changes it any more
+		if e.dirty {
+			changed[h] = e.subject
+		}
+	}
+	// A memory table cannot fail.
+	_ = f.table.memory.Subjects(nil, func(subject string, _ jetlog.SubjectState) bool {
+		changed[f.key.sum(subject)] = subject
+		return true
+	})
+	return changed
+}
+
+// freeze makes what the stream is now, with these first and last sequences, a layer that no longer
+// changes, and goes on with an empty memory table.
+func (b *body) freeze(first, last uint64) *frozen {
+	b.gone.raise(min(first-1, last, b.start-1))
+	b.recount()
+	t := &table{memory: b.active, spanned: span{count: b.messages, bytes: b.size}}
+	if b.messages > 0 {
+		// A memory table cannot fail.
+		t.spanned.first, _ = b.active.Next(0)
+		t.spanned.last, _ = b.active.LastOf(nil, last)
+		meta, _ := b.active.Meta(t.spanned.last)
+		t.spanned.lastTime = meta.Time
+	}
+	f := &frozen{
+		below: below{layers: b.layers, gone: b.gone.clone(), purged: b.purged},
+		table: t, key: b.key, parts: b.parts, facts: b.facts, ids: b.ids, forgot: b.forgot, bytes: b.bytes,
+		pages: map[uint64]*page{},
+	}
+	for n := range b.gone.touched {
+		if p := f.gone.pages[n]; p != nil {
+			f.pages[n] = p
+		} else {
+			f.cleared = append(f.cleared, n)
+		}
+	}
+	for _, p := range b.parts {
+		f.entries = append(f.entries, p.entry())
+	}
+	clear(b.gone.touched)
+	b.active, b.messages, b.size, b.bytes = jetlog.NewMemory(), 0, 0, 0
+	b.facts, b.ids = newFacts(b.facts.limit), map[segment.Hash]note{}
+	b.start = last + 1
+	b.frozen = f
+	b.setParts(b.parts)
+	return f
+}
+
+// recount counts what is left of layers for which that is not known. What cannot be read stays as it is:
+// whoever needs it will be told.
+func (b *body) recount() {
+	for _, l := range b.layers {
+		s := l.span()
+		if s.removed != unknown {
+			continue
+		}
+		if n, size, err := b.sizeIn(l, s.first, s.last); err == nil {
+			s.removed, s.removedBytes = s.count-n, s.bytes-size
+		}
+	}
+}
+
+// thaw replaces the frozen table by the file that has it now, nil if there was nothing for one, and
+// the other files by those that have the same.
+func (b *body) thaw(parts []*part, fresh *part) {
+	f := b.frozen
+	b.frozen = nil
+	if fresh != nil {
+		fresh.spanned.removed, fresh.spanned.removedBytes = f.table.spanned.removed, f.table.spanned.removedBytes
+		parts = append(parts[:len(parts):len(parts)], fresh)
+	}
+	b.setParts(parts)
+	b.memory.Add(-f.bytes)
+}
+
+// entry describes the part for the manifest.
+func (p *part) entry() partEntry {
+	e := partEntry{file: p.file.number, purged: p.purged, idTime: p.idTime, removed: p.spanned.removed, bytes: p.spanned.removedBytes}
+	if e.removed == unknown {
+		e.bytes = 0
+	}
+	return e
+}

@@ -1,0 +1,206 @@
+package store
+
+import (
+	"iter"
+
+	"runnel/jetlog"
+	"runnel/jetlog/segment"
+	"runnel/subjects"
+)
+
+// layer is a part of a stream's messages that no longer changes: a file, or a memory table that is
+// being written into one. What has been removed since is not its matter: it gives everything that it
+// has. Sequences of 0 stand for none.
+type layer interface {
+	span() *span
+	meta(seq uint64) (jetlog.Meta, error)
+	load(seq uint64) (jetlog.Message, error)
+	next(from uint64) (uint64, error)
+	nextOf(filter jetlog.Filter, from uint64) (uint64, error)
+	lastOf(filter jetlog.Filter, upTo uint64) (uint64, error)
+	countOf(filter jetlog.Filter, from uint64) (uint64, error)
+	subjects(filter jetlog.Filter) iter.Seq2[string, error]
+	firstAt(time int64) (uint64, error)
+}
+
+// span is what a layer has, and how much of it has gone.
+type span struct {
+	first, last  uint64
+	lastTime     int64
+	count, bytes uint64
+	removed      uint64 // messages that have gone, or unknown
+	removedBytes uint64
+}
+
+// live returns what is left; ok is false if that was not counted.
+func (s *span) live() (count, bytes uint64, ok bool) {
+	if s.removed == unknown {
+		return 0, 0, false
+	}
+	return s.count - s.removed, s.bytes - s.removedBytes, true
+}
+
+// part is what a file has of one stream.
+type part struct {
+	spanned span
+	stream  uint64
+	file    *file
+	purged  uint64 // as it was when the facts were written
+	idTime  int64  // time of the last message id among the facts, 0 for none
+}
+
+func (p *part) span() *span { return &p.spanned }
+
+// has reports whether the file has messages of the stream, not only facts.
+func (p *part) has() bool { return p.spanned.count > 0 }
+
+func (p *part) meta(seq uint64) (jetlog.Meta, error) {
+	m, ok, err := p.file.segment.Meta(p.stream, seq)
+	if !ok || err != nil {
+		return jetlog.Meta{}, err
+	}
+	return jetlog.Meta{Sequence: m.Sequence, Time: m.Time, Subject: m.Subject, Bytes: m.Bytes, Expires: m.Expires}, nil
+}
+
+func (p *part) load(seq uint64) (jetlog.Message, error) {
+	m, ok, err := p.file.segment.Load(p.stream, seq)
+	if !ok || err != nil {
+		return jetlog.Message{}, err
+	}
+	return jetlog.Message{Sequence: m.Sequence, Time: m.Time, Subject: m.Subject, Header: m.Header, Payload: m.Payload}, nil
+}
+
+func (p *part) next(from uint64) (uint64, error) {
+	return found(p.file.segment.Next(p.stream, from))
+}
+
+func (p *part) firstAt(time int64) (uint64, error) {
+	return found(p.file.segment.FirstAt(p.stream, time))
+}
+
+func found(seq uint64, ok bool, err error) (uint64, error) {
+	if !ok {
+		seq = 0
+	}
+	return seq, err
+}
+
+func (p *part) nextOf(filter jetlog.Filter, from uint64) (uint64, error) {
+	if filter.All() {
+		return p.next(from)
+	}
+	first := uint64(0)
+	for _, pattern := range filter {
+		seq, err := found(p.file.segment.NextOf(p.stream, pattern, from))
+		if err != nil {
+			return 0, err
+		}
+		if seq != 0 && (first == 0 || seq < first) {
+			first = seq
+		}
+	}
+	return first, nil
+}
+
+func (p *part) lastOf(filter jetlog.Filter, upTo uint64) (uint64, error) {
+	if filter.All() {
+		return found(p.file.segment.LastOf(p.stream, "", upTo))
+	}
+	last := uint64(0)
+	for _, pattern := range filter {
+		seq, err := found(p.file.segment.LastOf(p.stream, pattern, upTo))
+		if err != nil {
+			return 0, err
+		}
+		last = max(last, seq)
+	}
+	return last, nil
+}
+
+func (p *part) countOf(filter jetlog.Filter, from uint64) (uint64, error) {
+	if filter.All() {
+		return p.file.segment.CountOf(p.stream, "", from)
+	}
+	sum := uint64(0)
+	if disjoint(filter) {
+		for _, pattern := range filter {
+			n, err := p.file.segment.CountOf(p.stream, pattern, from)
+			if err != nil {
+				return 0, err
+			}
+			sum += n
+		}
+		return sum, nil
+	}
+	seq, err := p.nextOf(filter, from)
+	for ; err == nil && seq != 0; seq, err = p.nextOf(filter, seq+1) {
+		sum++
+	}
+	return sum, err
+}
+
+// disjoint reports whether no message matches two patterns of the filter.
+func disjoint(filter jetlog.Filter) bool {
+	for i, a := range filter {
+		for _, b := range filter[i+1:] {
+			if a == b || subjects.Overlap(a, b) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (p *part) subjects(filter jetlog.Filter) iter.Seq2[string, error] {
+	pattern := ""
+	if len(filter) == 1 {
+		pattern = filter[0]
+	}
+	return func(yield func(string, error) bool) {
+		for s, err := range p.file.segment.Subjects(p.stream, pattern) {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			if (len(filter) < 2 || filter.Matches(s.Subject)) && !yield(s.Subject, nil) {
+				return
+			}
+		}
+	}
+}
+
+// fact returns what the facts say under a hash.
+func (p *part) fact(k segment.FactKind, h segment.Hash) (segment.Value, bool, error) {
+	return p.file.segment.Fact(p.stream, k, h)
+}
+
+// table is a memory table that is frozen.
+type table struct {
+	spanned span
+	memory  *jetlog.Memory
+}
+
+func (t *table) span() *span                             { return &t.spanned }
+func (t *table) meta(seq uint64) (jetlog.Meta, error)    { return t.memory.Meta(seq) }
+func (t *table) load(seq uint64) (jetlog.Message, error) { return t.memory.Load(seq) }
+func (t *table) next(from uint64) (uint64, error)        { return t.memory.Next(from) }
+func (t *table) firstAt(time int64) (uint64, error)      { return t.memory.FirstAfter(time) }
+
+func (t *table) nextOf(filter jetlog.Filter, from uint64) (uint64, error) {
+	return t.memory.NextOf(filter, from)
+}
+
+func (t *table) lastOf(filter jetlog.Filter, upTo uint64) (uint64, error) {
+	return t.memory.LastOf(filter, upTo)
+}
+
+func (t *table) countOf(filter jetlog.Filter, from uint64) (uint64, error) {
+	return t.memory.Count(filter, from)
+}
+
+func (t *table) subjects(filter jetlog.Filter) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		// Memory tables cannot fail.
+		_ = t.memory.Subjects(filter, func(subject string, _ jetlog.SubjectState) bool { return yield(subject, nil) })
+	}
+}

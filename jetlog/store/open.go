@@ -1,0 +1,271 @@
+package store
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"runnel/jetlog/segment"
+	"runnel/jetlog/vfs"
+	"runnel/jetlog/wal"
+)
+
+// Report is what Open found.
+type Report struct {
+	New      bool          // there was no store
+	Manifest *TornManifest // the end of the manifest that was cut off, nil for none
+	Torn     *wal.Torn     // the end of the log that was cut off, nil for none
+	Damage   []wal.Damage  // of the log
+	Halted   []*Stream     // streams that did not start: see Stream.Err
+	Replayed int           // commands that were in the log only
+	Aside    []string      // files that are not the store's, and where they are now
+}
+
+// Open opens the store in a directory, or begins one. The directory is claimed until Close. Streams that
+// are damaged do not start; the others do.
+func Open(cfg Config) (*Store, *Report, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &Store{
+		cfg: cfg, logger: cfg.Logger, cache: segment.NewCache(cfg.CacheBytes),
+		kick: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
+		files: map[uint64]*file{}, streams: map[uint64]*Stream{}, names: map[streamName]*Stream{},
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	s.never = ctx
+	for range cfg.Shards {
+		s.shards = append(s.shards, newShard(func() *wal.Log { return s.log }))
+	}
+	if err := s.claim(); err != nil {
+		return nil, nil, fmt.Errorf("open store %s: %w", cfg.Dir, err)
+	}
+	report := &Report{}
+	if err := s.load(report); err != nil {
+		if s.log != nil {
+			_ = s.log.Close() // the first error says what happened
+		}
+		if s.manifest != nil {
+			s.closeFiles()
+		}
+		_ = s.lock.Close()
+		return nil, nil, fmt.Errorf("open store %s: %w", cfg.Dir, err)
+	}
+	s.start()
+	return s, report, nil
+}
+
+// start starts the goroutines.
+func (s *Store) start() {
+	for _, sh := range s.shards {
+		s.appliers.Go(sh.run)
+	}
+	s.others.Go(s.flusher)
+	s.others.Go(s.watch)
+	if s.cfg.ScrubBytes > 0 {
+		s.others.Go(s.scrubber)
+	}
+}
+
+// watch waits for the failure of the log.
+func (s *Store) watch() {
+	select {
+	case <-s.stop:
+	case <-s.log.Failed():
+		_ = s.fail(s.log.Err()) // Err tells
+	}
+}
+
+// claim makes the directories and locks them.
+func (s *Store) claim() error {
+	fsys, dir := s.cfg.FS, s.cfg.Dir
+	if err := fsys.MkdirAll(filepath.Join(dir, segmentDir)); err != nil {
+		return err
+	}
+	for _, parent := range []string{filepath.Dir(dir), dir} {
+		if err := fsys.SyncDir(parent); err != nil {
+			return err
+		}
+	}
+	lock, err := fsys.Lock(dir)
+	s.lock = lock
+	return err
+}
+
+// load recovers what there is: the manifest, files, streams, and what the log has besides.
+func (s *Store) load(report *Report) error {
+	logSeal, err := newSealer(s.cfg.Encryption, "log")
+	if err != nil {
+		return err
+	}
+	if s.seal, err = newSealer(s.cfg.Encryption, "manifest"); err != nil {
+		return err
+	}
+	if err := s.loadManifest(report); err != nil {
+		return err
+	}
+	for _, e := range s.catalog.files {
+		s.files[e.number] = s.openFile(e)
+	}
+	for _, e := range s.catalog.streams {
+		if err := s.restore(e); err != nil {
+			return err
+		}
+	}
+	if err := s.openLog(logSeal, report); err != nil {
+		return err
+	}
+	for _, t := range s.Streams() {
+		if t.Err() != nil {
+			report.Halted = append(report.Halted, t)
+		}
+	}
+	return s.putAside(report)
+}
+
+func (s *Store) loadManifest(report *Report) error {
+	id, key := newStoreID()
+	m := &manifest{fs: s.cfg.FS, dir: s.cfg.Dir, id: id, seal: s.seal}
+	c := newCatalog(key)
+	torn, found, err := m.load(c)
+	if err != nil {
+		return err
+	}
+	if !found {
+		if err := s.mustBeEmpty(); err != nil {
+			return err
+		}
+	}
+	report.New, report.Manifest = !found, torn
+	s.manifest, s.catalog = m, c
+	// What was read may never have been synced: it is written again before anything relies on it.
+	err = m.create(c)
+	if err != nil && found && m.failed == nil && vfs.NoSpace(err) {
+		return m.resume()
+	}
+	return err
+}
+
+// mustBeEmpty refuses a directory that has lost its manifest: a new store in it would not know what
+// belongs to it.
+func (s *Store) mustBeEmpty() error {
+	entries, err := s.cfg.FS.List(filepath.Join(s.cfg.Dir, segmentDir))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if _, _, ok := parseSegmentName(e.Name); ok {
+			return fmt.Errorf("there are segments but no manifest: restore it from a backup, or move the directory away: %w", fs.ErrNotExist)
+		}
+	}
+	return nil
+}
+
+func (s *Store) openLog(seal *sealer, report *Report) error {
+	cfg := wal.Config{
+		FS: s.cfg.FS, Dir: filepath.Join(s.cfg.Dir, logDir), ID: s.manifest.id,
+		SegmentBytes: s.cfg.LogSegmentBytes, MaxBytes: s.cfg.LogBytes,
+		Policy: s.cfg.Policy, Interval: s.cfg.Interval, OnDurable: s.durable,
+	}
+	if seal != nil {
+		cfg.Cipher = seal
+	}
+	log, recovered, err := wal.Open(cfg)
+	if errors.Is(err, wal.ErrForeign) {
+		return fmt.Errorf("%w: %w", ErrForeign, err)
+	}
+	if err != nil {
+		return err
+	}
+	s.log = log
+	report.Torn, report.Damage = recovered.Torn, recovered.Damage
+	return s.replay(recovered, report)
+}
+
+// putAside removes what is left of files that were never used or are not needed any more, and moves
+// those away that are not this store's, or that it does not know.
+func (s *Store) putAside(report *Report) error {
+	if err := s.tidyManifests(report); err != nil {
+		return err
+	}
+	entries, err := s.cfg.FS.List(filepath.Join(s.cfg.Dir, segmentDir))
+	if err != nil {
+		return err
+	}
+	own := hex.EncodeToString(s.manifest.id[:prefixBytes])
+	for _, e := range entries {
+		path := filepath.Join(s.cfg.Dir, segmentDir, e.Name)
+		prefix, number, ok := parseSegmentName(e.Name)
+		switch {
+		case e.Dir || ok && prefix == own && s.files[number] != nil:
+		case filepath.Ext(e.Name) == temporary, ok && prefix == own && number < s.catalog.nextFile:
+			if err := s.cfg.FS.Remove(path); err != nil {
+				return err
+			}
+		default:
+			if err := s.moveAside(path, report); err != nil {
+				return err
+			}
+		}
+		if ok && prefix == own {
+			s.catalog.nextFile = max(s.catalog.nextFile, number+1)
+		}
+	}
+	return nil
+}
+
+// tidyManifests removes manifests that this one has replaced, and moves those of other stores away.
+func (s *Store) tidyManifests(report *Report) error {
+	numbers, err := manifestNumbers(s.cfg.FS, s.cfg.Dir)
+	if err != nil {
+		return err
+	}
+	for _, n := range numbers {
+		if n >= s.manifest.number {
+			continue
+		}
+		other := manifest{fs: s.cfg.FS, dir: s.cfg.Dir, number: n, seal: s.seal}
+		data, err := readAll(s.cfg.FS, other.path(n))
+		if err != nil {
+			return err
+		}
+		if _, err := other.parseHeader(other.path(n), data); err == nil && other.id == s.manifest.id {
+			if err := s.cfg.FS.Remove(other.path(n)); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := s.moveAside(other.path(n), report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moveAside moves a file to where nobody looks for it, under a name that is free.
+func (s *Store) moveAside(path string, report *Report) error {
+	dir := filepath.Join(s.cfg.Dir, asideDir)
+	if err := s.cfg.FS.MkdirAll(dir); err != nil {
+		return err
+	}
+	to := filepath.Join(dir, filepath.Base(path))
+	for n := 1; ; n++ {
+		if _, err := s.cfg.FS.Stat(to); errors.Is(err, fs.ErrNotExist) {
+			break
+		} else if err != nil {
+			return err
+		}
+		to = filepath.Join(dir, fmt.Sprintf("%s.%d", filepath.Base(path), n))
+	}
+	if err := s.cfg.FS.Rename(path, to); err != nil {
+		return err
+	}
+	s.logger.Warn("a file that is not this store's was set aside", "file", path, "now", to)
+	report.Aside = append(report.Aside, to)
+	return s.cfg.FS.SyncDir(dir)
+}

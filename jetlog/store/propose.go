@@ -1,0 +1,177 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"runnel/jetlog"
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+	"runnel/jetlog/wal"
+)
+
+// commandRecord is the kind of a record with a command in the log.
+const commandRecord = 1
+
+// Propose carries a command out and returns its result once it is as safe as the stream's policy says.
+// Commands that are proposed at the same time share a sync. An error means that there is no result: with
+// ErrFull nothing was logged; with others, the context's among them, it may still be carried out.
+func (s *Stream) Propose(ctx context.Context, c command.Command) (jetlog.Result, error) {
+	w := s.store.waiters.get()
+	if err := s.Start(ctx, c, w.done); err != nil {
+		s.store.waiters.put(w)
+		return jetlog.Result{}, err
+	}
+	select {
+	case o := <-w.outcome:
+		s.store.waiters.put(w)
+		return o.result, o.err
+	case <-ctx.Done():
+		return jetlog.Result{}, fmt.Errorf("wait for the result of a command: %w", ctx.Err())
+	}
+}
+
+// Start is Propose for many in flight: it returns when the command is in the log's queue, and done is
+// called with the result later. Commands that one goroutine starts are carried out in that order. done
+// runs on the goroutine that applies: it must be quick, and must not wait for another command. With an
+// error it is not called. The command must not change any more.
+func (s *Stream) Start(ctx context.Context, c command.Command, done func(jetlog.Result, error)) error {
+	if level := c.Kind().Level(); level == 0 || level > s.store.cfg.Level {
+		return fmt.Errorf("command of kind %d: feature level is %d: %w", c.Kind(), s.store.cfg.Level, ErrNewer)
+	}
+	if s.log() == nil {
+		return s.startInMemory(c, done)
+	}
+	publish := c.Kind() == command.KindPublish
+	if publish {
+		if err := s.store.admit(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.shard.admit(ctx); err != nil {
+		return err
+	}
+	var moved <-chan struct{}
+	for {
+		err := s.append(c, publish, done)
+		if !errors.Is(err, context.Canceled) {
+			return err
+		}
+		// The log takes nothing at the moment. What moves between the attempt and the wait is seen by
+		// the next attempt.
+		if moved == nil {
+			moved = s.store.movement()
+			continue
+		}
+		s.store.nudge()
+		select {
+		case <-moved:
+			moved = nil
+		case <-ctx.Done():
+			return fmt.Errorf("append to the log: %w", ctx.Err())
+		}
+	}
+}
+
+// append puts a command into the log and into the queue of its shard. It does not wait: the error is
+// context.Canceled when the log would have.
+func (s *Stream) append(c command.Command, publish bool, done func(jetlog.Result, error)) error {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	if err := s.usable(); err != nil {
+		return err
+	}
+	s.encoded = command.Append(s.encoded[:0], c)
+	record := [1]wal.Record{{Group: s.id, Kind: commandRecord, Index: s.appended.Add(1), Payload: s.encoded}}
+	try := s.log().AppendReserved
+	if publish {
+		try = s.log().Append
+	}
+	position, err := try(s.store.never, record[:]...)
+	if err != nil {
+		s.appended.Add(^uint64(0))
+		return s.store.refusal(err)
+	}
+	if cap(s.encoded) > encodedMax {
+		s.encoded = nil
+	}
+	s.shard.push(entry{stream: s, command: c, position: position, done: done})
+	return nil
+}
+
+// encodedMax is how large a buffer for commands a stream keeps.
+const encodedMax = 64 << 10
+
+// refusal makes errors of the log those of the store.
+func (s *Store) refusal(err error) error {
+	switch {
+	case errors.Is(err, wal.ErrNoSpace):
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	case errors.Is(err, wal.ErrClosed):
+		return ErrClosed
+	case errors.Is(err, wal.ErrPoisoned):
+		return fmt.Errorf("%w: %w", ErrFailed, err)
+	}
+	return err
+}
+
+// apply carries out commands that are safe, and answers them.
+func (s *Stream) apply(batch []entry) {
+	if s.sync {
+		// The log promises less than this stream does.
+		if err := s.log().WaitSynced(context.Background(), batch[len(batch)-1].position); err != nil {
+			s.halt(s.store.refusal(err))
+		}
+	}
+	s.applyLocked(batch)
+	for i := range batch {
+		batch[i].done(batch[i].result, batch[i].err)
+	}
+}
+
+func (s *Stream) applyLocked(batch []entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range batch {
+		e := &batch[i]
+		if e.err != nil {
+			continue
+		}
+		if e.err = s.Err(); e.err != nil {
+			continue
+		}
+		if e.result, e.err = s.state.Apply(e.command, s.messages); e.err != nil {
+			e.err = s.halt(damageOf(s.id, s.name, e.err))
+			continue
+		}
+		s.position = e.position
+	}
+}
+
+// startInMemory carries out a command of a stream without a log.
+func (s *Stream) startInMemory(c command.Command, done func(jetlog.Result, error)) error {
+	if err := s.usable(); err != nil {
+		return err
+	}
+	result, err := s.applyOne(c)
+	if configure, ok := c.(*command.Configure); ok && err == nil && result.Code == 0 {
+		err = s.store.remember(s, configure.Config)
+	}
+	done(result, err)
+	return nil
+}
+
+func (s *Stream) applyOne(c command.Command) (jetlog.Result, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.Apply(c, s.messages)
+}
+
+// remember notes the configuration of a stream in memory, which is all that a restart leaves of it.
+func (s *Store) remember(stream *Stream, cfg config.Stream) error {
+	empty := jetlog.New(stream.id, cfg, stream.state.Created())
+	e := streamEdit{advanced: true}
+	e.id, e.snapshot = stream.id, empty.AppendSnapshot(nil)
+	return s.commit(&edit{streams: []streamEdit{e}})
+}

@@ -1,0 +1,75 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"time"
+
+	"runnel/jetlog/segment"
+)
+
+// scrubber is the goroutine that verifies files again and again, one at a time, at a bounded rate.
+func (s *Store) scrubber() {
+	timer := time.NewTimer(time.Minute)
+	defer timer.Stop()
+	last := uint64(0)
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-timer.C:
+		}
+		pause := time.Minute
+		if e, ok := s.after(last); ok {
+			_ = s.scrub(e) // Damage tells
+			last = e.number
+			pause = max(time.Second, time.Duration(float64(e.bytes)/float64(s.cfg.ScrubBytes)*float64(time.Second)))
+		} else {
+			last = 0
+		}
+		timer.Reset(pause)
+	}
+}
+
+// after returns the file with the next number.
+func (s *Store) after(number uint64) (next fileEntry, ok bool) {
+	s.edits.Lock()
+	defer s.edits.Unlock()
+	for n, f := range s.files {
+		if n > number && (!ok || n < next.number) && f.failure == nil {
+			next, ok = f.fileEntry, true
+		}
+	}
+	return next, ok
+}
+
+// Scrub verifies all files now: every checksum, and everything that they say about themselves. It
+// returns what is damaged, as Damage does from then on.
+func (s *Store) Scrub() error {
+	var errs []error
+	for e, ok := s.after(0); ok; e, ok = s.after(e.number) {
+		errs = append(errs, s.scrub(e))
+	}
+	return errors.Join(errs...)
+}
+
+// scrub verifies a file through a handle of its own and past all caches.
+func (s *Store) scrub(e fileEntry) error {
+	_, keys := s.seal.segmentKeys()
+	f, err := segment.Open(s.cfg.FS, s.segmentPath(e.number), segment.Config{Keys: keys})
+	if err == nil {
+		err = errors.Join(f.Verify(), f.Close())
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) && !s.listed(e.number) {
+		return nil
+	}
+	s.damaged(err)
+	return err
+}
+
+// listed reports whether a file is still in use.
+func (s *Store) listed(number uint64) bool {
+	s.edits.Lock()
+	defer s.edits.Unlock()
+	return s.files[number] != nil
+}

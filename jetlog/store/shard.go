@@ -1,0 +1,170 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"runnel/jetlog"
+	"runnel/jetlog/command"
+	"runnel/jetlog/wal"
+)
+
+// queueLimit is how many commands of a shard may wait between the log and their result.
+const queueLimit = 1 << 15
+
+// entry is a command that is in the log.
+type entry struct {
+	stream   *Stream
+	command  command.Command
+	position wal.Position
+	done     func(jetlog.Result, error)
+	result   jetlog.Result
+	err      error
+}
+
+// shard applies the commands of some streams, in the order of the log, as soon as they are safe.
+//
+// Invariant: commands of one stream are in the queue in the order of their indexes.
+type shard struct {
+	log func() *wal.Log
+
+	mu      sync.Mutex // guards everything below
+	work    sync.Cond  // the applier waits
+	queue   []entry
+	head    int           // of the queue: what is before it is done
+	space   chan struct{} // closed, and forgotten, when there is room again
+	failure error         // what every command gets from now on
+	closed  bool          // nothing more comes
+}
+
+func newShard(log func() *wal.Log) *shard {
+	sh := &shard{log: log}
+	sh.work.L = &sh.mu
+	return sh
+}
+
+// admit waits until there is room for a command.
+func (sh *shard) admit(ctx context.Context) error {
+	for {
+		space := sh.full()
+		if space == nil {
+			return nil
+		}
+		select {
+		case <-space:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for commands before it: %w", ctx.Err())
+		}
+	}
+}
+
+func (sh *shard) full() <-chan struct{} {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if len(sh.queue)-sh.head < queueLimit {
+		return nil
+	}
+	if sh.space == nil {
+		sh.space = make(chan struct{})
+	}
+	return sh.space
+}
+
+// push adds a command that was appended to the log.
+func (sh *shard) push(e entry) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.queue = append(sh.queue, e)
+	if len(sh.queue)-sh.head == 1 && (e.position <= sh.log().Durable() || sh.failure != nil) {
+		sh.work.Signal()
+	}
+}
+
+// wake lets the applier look whether something has become safe.
+func (sh *shard) wake() {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.work.Signal()
+}
+
+// fail lets every command have an error from now on.
+func (sh *shard) fail(err error) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.failure == nil {
+		sh.failure = err
+	}
+	sh.work.Signal()
+}
+
+// close lets the applier end when the queue is empty.
+func (sh *shard) close() {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.closed = true
+	sh.work.Signal()
+}
+
+// take waits for commands that are safe, or that have failed, and moves them to out. It is false at the
+// end.
+func (sh *shard) take(out []entry) (batch []entry, ok bool) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for {
+		durable := sh.log().Durable()
+		n := sh.head
+		for n < len(sh.queue) && (sh.queue[n].position <= durable || sh.failure != nil) {
+			n++
+		}
+		if n > sh.head {
+			out = append(out, sh.queue[sh.head:n]...)
+			sh.drop(n)
+			for i := range out {
+				out[i].err = sh.failure
+			}
+			return out, true
+		}
+		if sh.closed && n == len(sh.queue) {
+			return nil, false
+		}
+		sh.work.Wait()
+	}
+}
+
+// drop forgets the queue up to a place.
+func (sh *shard) drop(n int) {
+	clear(sh.queue[sh.head:n])
+	sh.head = n
+	if sh.head == len(sh.queue) {
+		sh.queue, sh.head = sh.queue[:0], 0
+	} else if sh.head > len(sh.queue)/2 {
+		m := copy(sh.queue, sh.queue[sh.head:])
+		clear(sh.queue[m:])
+		sh.queue, sh.head = sh.queue[:m], 0
+	}
+	if sh.space != nil {
+		close(sh.space)
+		sh.space = nil
+	}
+}
+
+// run is the applier.
+func (sh *shard) run() {
+	var batch []entry
+	for {
+		var ok bool
+		if batch, ok = sh.take(batch[:0]); !ok {
+			return
+		}
+		for rest := batch; len(rest) > 0; {
+			n := 1
+			for n < len(rest) && rest[n].stream == rest[0].stream {
+				n++
+			}
+			rest[0].stream.apply(rest[:n])
+			rest = rest[n:]
+		}
+		clear(batch)
+	}
+}

@@ -1,0 +1,184 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"runnel/jetlog"
+	"runnel/jetlog/config"
+	"runnel/jetlog/wal"
+)
+
+// Stream is an open stream. Its methods may be called concurrently: reading goes on while commands are
+// applied.
+type Stream struct {
+	store   *Store
+	shard   *shard
+	id      uint64
+	account string
+	name    string
+	file    bool // the messages are in files, and commands go through the log
+	sync    bool // results wait for a sync although the log does not
+
+	gate     sync.Mutex    // guards encoded, and the order in which commands enter the log
+	encoded  []byte        // a buffer
+	appended atomic.Uint64 // index of the last command in the log, or about to be
+
+	failure atomic.Pointer[error] // why nothing goes on
+
+	mu       sync.RWMutex // guards everything below
+	state    *jetlog.Stream
+	messages jetlog.Messages // body, or a jetlog.Memory
+	body     *body           // nil without files
+	position wal.Position    // of the last command that was applied
+	flushed  uint64          // commands in the state that the manifest has
+	released wal.Position    // what the log may forget
+}
+
+// ID returns the unique id, which no other stream ever has.
+func (s *Stream) ID() uint64 { return s.id }
+
+// Account returns the account that the stream belongs to.
+func (s *Stream) Account() string { return s.account }
+
+// Name returns the name within the account.
+func (s *Stream) Name() string { return s.name }
+
+// log returns the log that commands go through, nil for a stream in memory.
+func (s *Stream) log() *wal.Log {
+	if !s.file {
+		return nil
+	}
+	return s.store.log
+}
+
+// usable says why the stream takes no command.
+func (s *Stream) usable() error {
+	if f := s.failure.Load(); f != nil {
+		return *f
+	}
+	return s.store.usable()
+}
+
+// halt stops the stream and returns the error that every command gets from now on.
+func (s *Stream) halt(cause error) error {
+	err := fmt.Errorf("%w: %w", ErrHalted, cause)
+	if s.failure.CompareAndSwap(nil, &err) {
+		s.store.logger.Error("stream is halted", "stream", s.name, "account", s.account, "error", cause)
+		return err
+	}
+	return *s.failure.Load()
+}
+
+// Err is nil, or says why the stream stands still: ErrHalted with a *StreamDamage, in most cases.
+func (s *Stream) Err() error {
+	if f := s.failure.Load(); f != nil {
+		return *f
+	}
+	return nil
+}
+
+// View calls do with the stream's state and messages, which do not change meanwhile. do must neither
+// change nor keep what it is given, and should be quick: commands of the stream wait for it.
+func (s *Stream) View(do func(*jetlog.Stream, jetlog.Messages) error) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.state == nil {
+		return s.Err()
+	}
+	return do(s.state, s.messages)
+}
+
+// State returns sequences, times and sizes.
+func (s *Stream) State() (state jetlog.State) {
+	// View fails only for a stream that did not start, which has no state.
+	_ = s.View(func(stream *jetlog.Stream, _ jetlog.Messages) error {
+		state = stream.State()
+		return nil
+	})
+	return state
+}
+
+// Config returns the configuration. What its pointers refer to must not be changed.
+func (s *Stream) Config() (cfg config.Stream) {
+	_ = s.View(func(stream *jetlog.Stream, _ jetlog.Messages) error {
+		cfg = *stream.Config()
+		return nil
+	})
+	return cfg
+}
+
+// Load returns a message, with sequence 0 if there is none. Its slices must not be changed.
+func (s *Stream) Load(seq uint64) (m jetlog.Message, err error) {
+	err = s.read(func(messages jetlog.Messages) error {
+		m, err = messages.Load(seq)
+		return err
+	})
+	return m, err
+}
+
+// Meta returns what is known of a message, with sequence 0 if there is none.
+func (s *Stream) Meta(seq uint64) (m jetlog.Meta, err error) {
+	err = s.read(func(messages jetlog.Messages) error {
+		m, err = messages.Meta(seq)
+		return err
+	})
+	return m, err
+}
+
+// NextOf returns the first sequence >= seq that the filter matches, 0 for none.
+func (s *Stream) NextOf(filter jetlog.Filter, seq uint64) (next uint64, err error) {
+	err = s.read(func(messages jetlog.Messages) error {
+		next, err = messages.NextOf(filter, seq)
+		return err
+	})
+	return next, err
+}
+
+// LastOf returns the last sequence <= upTo that the filter matches, 0 for none.
+func (s *Stream) LastOf(filter jetlog.Filter, upTo uint64) (last uint64, err error) {
+	err = s.read(func(messages jetlog.Messages) error {
+		last, err = messages.LastOf(filter, upTo)
+		return err
+	})
+	return last, err
+}
+
+// Subject returns the state of exactly this subject.
+func (s *Stream) Subject(subject string) (state jetlog.SubjectState, err error) {
+	err = s.read(func(messages jetlog.Messages) error {
+		state, err = messages.Subject(subject)
+		return err
+	})
+	return state, err
+}
+
+// FirstAfter returns the first sequence with a time >= time, 0 for none.
+func (s *Stream) FirstAfter(time int64) (seq uint64, err error) {
+	err = s.read(func(messages jetlog.Messages) error {
+		seq, err = messages.FirstAfter(time)
+		return err
+	})
+	return seq, err
+}
+
+// read is View for one question. What is damaged is reported, with the place, as a *StreamDamage.
+func (s *Stream) read(do func(jetlog.Messages) error) error {
+	err := s.View(func(_ *jetlog.Stream, m jetlog.Messages) error { return do(m) })
+	var known *StreamDamage
+	if err != nil && !errors.As(err, &known) {
+		err = damageOf(s.id, s.name, err)
+	}
+	if err != nil && !errors.Is(err, ErrHalted) {
+		s.store.damaged(err)
+	}
+	return err
+}
+
+// Check verifies the whole stream: reads every message and compares everything that is counted. It
+// stops the stream's commands meanwhile.
+func (s *Stream) Check() error {
+	return s.View(func(stream *jetlog.Stream, m jetlog.Messages) error { return stream.Check(m) })
+}

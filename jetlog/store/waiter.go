@@ -1,0 +1,34 @@
+package store
+
+import (
+	"sync"
+
+	"runnel/jetlog"
+)
+
+// outcome is what became of a command.
+type outcome struct {
+	result jetlog.Result
+	err    error
+}
+
+// waiter is one call of Propose.
+type waiter struct {
+	outcome chan outcome
+	done    func(jetlog.Result, error)
+}
+
+// waiters keeps waiters for further use.
+type waiters struct{ pool sync.Pool }
+
+func (p *waiters) get() *waiter {
+	if w, ok := p.pool.Get().(*waiter); ok {
+		return w
+	}
+	w := &waiter{outcome: make(chan outcome, 1)}
+	w.done = func(r jetlog.Result, err error) { w.outcome <- outcome{r, err} }
+	return w
+}
+
+// put takes a waiter back whose outcome was taken, or will never come.
+func (p *waiters) put(w *waiter) { p.pool.Put(w) }
