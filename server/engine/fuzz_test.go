@@ -36,6 +36,7 @@ func FuzzConnection(f *testing.F) {
 		for _, s := range sides {
 			s.h.t, s.bystander.t = t, t
 			round++
+			s.h.journal.take()
 			s.h.attack(text, func() {
 				subject := fmt.Sprintf("bystander.%d.of.%s", round, t.Name())
 				s.bystander.send("SUB %s %d\r\n%sUNSUB %d\r\nPING\r\n", subject, round, pub(subject, "all is well"), round)

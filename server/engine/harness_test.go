@@ -44,8 +44,10 @@ type harness struct {
 	policy   *accounts.Policy
 	listener net.Listener
 	streams  bool
+	journal  *journal
 	mayBlock atomic.Bool
-	gate     atomic.Pointer[chan struct{}] // what slow checks of credentials wait for, nil for nothing
+	refusal  atomic.Pointer[engine.Refusal] // of whoever asks, nil for none
+	gate     atomic.Pointer[chan struct{}]  // what slow checks of credentials wait for, nil for nothing
 
 	mu     sync.Mutex
 	closed []engine.Reason
@@ -73,9 +75,9 @@ func start(t testing.TB, pollers int, cfg accounts.Config, change func(*engine.S
 		t.Fatal(err)
 	}
 	registry.Activate(policy)
-	h := &harness{t: t, policy: policy, streams: pollers == streams, ended: make(chan struct{}, 10000)}
+	h := &harness{t: t, policy: policy, streams: pollers == streams, journal: new(journal), ended: make(chan struct{}, 10000)}
 	h.engine, err = engine.New(engine.Config{
-		Handler: h, Logger: slog.New(slog.DiscardHandler), Settings: s, Pollers: max(pollers, 0),
+		Handler: h, Logger: slog.New(h.journal), Settings: s, Pollers: max(pollers, 0),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -123,6 +125,9 @@ func (h *harness) hold() chan struct{} {
 func (h *harness) Authenticate(_ *engine.Conn, o *wire.Connect) (*accounts.Identity, error) {
 	if gate := h.gate.Load(); gate != nil {
 		<-*gate
+	}
+	if r := h.refusal.Load(); r != nil {
+		return nil, r
 	}
 	return h.policy.Authenticate(h.credentials(o))
 }
