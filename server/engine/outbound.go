@@ -15,7 +15,7 @@ const (
 	// parkBytes is how much may wait for a connection before publishers to it are parked; they go on
 	// when it has drained to a quarter of that, or after 2 ms.
 	parkBytes = 512 << 10
-	// drainBuffers is how many chunks one write of the queue takes.
+	// drainBuffers is how many chunks one write of the queue takes where the socket does not block.
 	drainBuffers = 16
 )
 
@@ -130,10 +130,10 @@ func (o *outbound) discard(e *Engine, t transport) {
 	}
 }
 
-// take begins a write of the queue: it claims the right to write and returns what to write. Nothing comes
-// back when there is nothing to do or somebody else is at it (who then looks again); then *busy, the mark of
-// a writer that is about to leave, becomes false under the same lock.
-func (o *outbound) take(out [][]byte, busy *bool) [][]byte {
+// take begins a write of the queue: it claims the right to write and returns what to write, at most limit
+// buffers. Nothing comes back when there is nothing to do or somebody else is at it (who then looks again); then
+// *busy, the mark of a writer that is about to leave, becomes false under the same lock.
+func (o *outbound) take(out [][]byte, limit int, busy *bool) [][]byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.writing {
@@ -146,7 +146,7 @@ func (o *outbound) take(out [][]byte, busy *bool) [][]byte {
 		return out
 	}
 	o.writing = true
-	return o.queue.buffers(out, drainBuffers)
+	return o.queue.buffers(out, limit)
 }
 
 // took ends the write that take began, of which n out of offered bytes were written. again tells that more

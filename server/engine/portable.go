@@ -194,24 +194,20 @@ func (t *goTransport) arm() {
 	t.engine.running.Go(t.writeRest)
 }
 
-// writeRest writes the outbound queue, waiting for the socket, until it is empty or somebody else is at it.
+// writeRest writes the outbound queue, waiting for the socket, until it is empty or somebody else is at it. It
+// takes one buffer at a time: TLS and WebSocket make a record or a frame of each anyway, and a peer that is slow
+// must be seen to make progress.
 func (t *goTransport) writeRest() {
 	o := &t.conn.out
 	var buffers [][]byte
 	for {
-		buffers = o.take(buffers[:0], &t.writer)
+		buffers = o.take(buffers[:0], 1, &t.writer)
 		if len(buffers) == 0 {
 			return
 		}
-		offered := 0
-		for _, b := range buffers {
-			offered += len(b)
-		}
-		n, err := t.writeAll(buffers)
-		if err != nil {
-			n = offered // the connection is dead: forget the rest
-		}
-		_, woken := o.took(t.engine, t, n, offered)
+		// After an error the connection is dead, and the rest forgotten.
+		err := t.writeWaiting(buffers[0])
+		_, woken := o.took(t.engine, t, len(buffers[0]), len(buffers[0]))
 		t.conn.wakeAll(woken)
 		if err != nil {
 			t.fail(err)
@@ -219,24 +215,27 @@ func (t *goTransport) writeRest() {
 	}
 }
 
-// writeAll writes buffers one by one: TLS and WebSocket make a record or a frame of each.
-func (t *goTransport) writeAll(buffers [][]byte) (n int, err error) {
-	for _, b := range buffers {
-		deadline := time.Now().Add(t.engine.settings.Load().WriteDeadline)
-		if err := t.net.SetWriteDeadline(deadline); err != nil {
-			return n, err
-		}
-		k, err := t.net.Write(b)
-		n += k
-		if err != nil {
-			return n, err
-		}
+// writeWaiting writes b within the write deadline.
+func (t *goTransport) writeWaiting(b []byte) error {
+	deadline := time.Now().Add(t.engine.settings.Load().WriteDeadline)
+	if err := t.net.SetWriteDeadline(deadline); err != nil {
+		return err
 	}
-	if t.try == nil {
-		return n, nil
+	if _, err := t.net.Write(b); err != nil {
+		return err
 	}
-	// A deadline that passes later would fail the writes that do not wait.
-	return n, t.net.SetWriteDeadline(time.Time{})
+	return t.liftDeadline()
+}
+
+// liftDeadline takes back the write deadline. It would pass later and then fail what is written without waiting,
+// and what TLS and WebSocket write of their own accord, such as the answer to a ping. Closing sets its own.
+func (t *goTransport) liftDeadline() error {
+	t.conn.out.mu.Lock()
+	defer t.conn.out.mu.Unlock()
+	if t.closed {
+		return nil
+	}
+	return t.net.SetWriteDeadline(time.Time{})
 }
 
 func (t *goTransport) fail(err error) {

@@ -256,7 +256,7 @@ func (w *worker) count(s *stage) {
 // drain writes what waits for c until the socket is full or nothing is left.
 func (w *worker) drain(c *Conn) {
 	for {
-		w.buffers = c.out.take(w.buffers[:0], nil)
+		w.buffers = c.out.take(w.buffers[:0], drainBuffers, nil)
 		if len(w.buffers) == 0 {
 			return
 		}
