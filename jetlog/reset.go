@@ -46,7 +46,7 @@ func (s *Stream) reset(r *command.Reset, m Messages) (Result, error) {
 	seq := r.Sequence
 	if seq == 0 {
 		seq = c.floor.Stream + 1
-	} else if refusal, err := c.refusesReset(seq, m); err != nil || refusal != "" {
+	} else if refusal, err := s.refusesReset(c, seq, m); err != nil || refusal != "" {
 		return refusedWith(config.ResetInvalid, refusal), err
 	}
 	lasts, err := c.lastsFrom(seq, m)
@@ -75,7 +75,7 @@ func (s *Stream) reset(r *command.Reset, m Messages) (Result, error) {
 }
 
 // refusesReset returns why a consumer may not begin again at a sequence.
-func (c *Consumer) refusesReset(seq uint64, m Messages) (string, error) {
+func (s *Stream) refusesReset(c *Consumer, seq uint64, m Messages) (string, error) {
 	switch c.config.Deliver {
 	case config.DeliverAll:
 	case config.DeliverByStartSequence:
@@ -86,6 +86,9 @@ func (c *Consumer) refusesReset(seq uint64, m Messages) (string, error) {
 		start, err := m.FirstAfter(c.config.StartTime.UnixNano())
 		if err != nil {
 			return "", err
+		}
+		if start == 0 {
+			start = s.state.Last + 1
 		}
 		if seq < start {
 			return "below start time", nil
