@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"testing"
+	"time"
+)
+
+// TestPings goes through the life of a connection by a clock of its own.
+func TestPings(t *testing.T) {
+	x := newFixture(t, openConfig)
+	s := &Settings{PingInterval: 2 * time.Minute, PingMax: 2, WriteDeadline: time.Hour, AuthTimeout: time.Hour}
+	socket := &fakeSocket{t: t, generous: true}
+	c := x.connect(socket, "")
+	now := c.meta.Start
+	steps := []struct {
+		name  string
+		after time.Duration // the step before
+		pongs bool          // the peer has answered since
+		busy  bool          // the peer has published since
+		want  string        // what it is sent
+	}{
+		{"new", time.Second, false, false, ""},
+		{"first PING, early", 2 * time.Second, false, false, "PING\r\n"},
+		{"not again", time.Minute, true, false, ""},
+		{"idle", time.Minute, false, false, "PING\r\n"},
+		{"busy, round trip known", 2 * time.Minute, true, true, ""},
+		{"busy and no answer to an old PING", 2 * time.Minute, false, true, ""},
+		{"idle again", 2 * time.Minute, false, false, "PING\r\n"},
+		{"round trip too old", 61 * time.Minute, true, true, "PING\r\n"},
+		{"unanswered", 2 * time.Minute, false, false, "PING\r\n"},
+		{"answered late", 2 * time.Minute, true, false, "PING\r\n"},
+		{"one unanswered", 2 * time.Minute, false, false, "PING\r\n"},
+		{"two unanswered", 2 * time.Minute, false, false, "-ERR 'Stale Connection'\r\n"},
+	}
+	for _, step := range steps {
+		if step.pongs {
+			c.liveness.pong(now.Add(time.Millisecond))
+		}
+		if step.busy {
+			c.inMessages.Add(1)
+		}
+		now = now.Add(step.after)
+		socket.got = nil
+		x.check(c, s, now)
+		if got := string(socket.got); got != step.want {
+			t.Fatalf("%s: sent %q, want %q", step.name, got, step.want)
+		}
+	}
+	if c.RTT() <= 0 || c.Reason() != ReasonStale || socket.shuts != 1 {
+		t.Errorf("round trip %v, reason %q, shut %d times", c.RTT(), c.Reason(), socket.shuts)
+	}
+}
+
+// TestTick: housekeeping looks often enough for the shortest time-out, and no more often than it must.
+func TestTick(t *testing.T) {
+	for _, tt := range []struct{ ping, write, auth, most time.Duration }{
+		{2 * time.Minute, 10 * time.Second, 2 * time.Second, 500 * time.Millisecond},
+		{time.Hour, time.Hour, time.Hour, tickMax},
+		{40 * time.Millisecond, time.Hour, time.Hour, 20 * time.Millisecond},
+		{0, time.Hour, time.Hour, tickMin},
+	} {
+		s := Settings{PingInterval: tt.ping, WriteDeadline: tt.write, AuthTimeout: tt.auth}
+		if got := s.tick(); got > tt.most || got < tickMin || got > tickMax {
+			t.Errorf("%+v: every %v, want at most %v", tt, got, tt.most)
+		}
+	}
+}
+
+// TestSlots: connections take the places of those that are gone.
+func TestSlots(t *testing.T) {
+	x := newFixture(t, openConfig)
+	for range 100 {
+		a, b := x.connect(&discarding{}, ""), x.connect(&discarding{}, "")
+		if a.slot == b.slot {
+			t.Fatalf("two connections in place %d", a.slot)
+		}
+		a.ended(ReasonClientClosed)
+		b.ended(ReasonClientClosed)
+	}
+	if n := len(x.conns); n != 2 {
+		t.Errorf("%d places for two connections at a time", n)
+	}
+}
+
+// TestStaleStage: a worker that still has something for a connection that is gone does not give it to the one that
+// took its place.
+func TestStaleStage(t *testing.T) {
+	x := newFixture(t, openConfig)
+	w := newWorker(x.Engine, 64)
+	before, after := &fakeSocket{t: t, generous: true}, &fakeSocket{t: t, generous: true}
+	gone := x.connect(before, "")
+	w.reply(gone, []byte("for the one that is gone"))
+	gone.ended(ReasonClientClosed)
+	comes := x.connect(after, "")
+	if comes.slot != gone.slot {
+		t.Fatalf("place %d after %d", comes.slot, gone.slot)
+	}
+	w.reply(comes, []byte("hello"))
+	w.flush()
+	if len(before.got) != 0 || string(after.got) != "hello" {
+		t.Errorf("written %q and %q", before.got, after.got)
+	}
+}
+
+// TestWorkerForgetsSlowTarget: a publisher is not paused for what a former user of its worker sent.
+func TestWorkerForgetsSlowTarget(t *testing.T) {
+	x := newFixture(t, openConfig)
+	slow := x.connect(&fakeSocket{t: t, generous: true}, "")
+	slow.out.queue.append(&x.chunks, make([]byte, parkBytes+1))
+	slow.Send([]byte("PING\r\n"))
+	if w := x.borrow(); w.slow != nil {
+		t.Error("a worker that is given back still names a slow target")
+	}
+}
