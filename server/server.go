@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"runtime"
 	"sync"
@@ -157,7 +158,7 @@ func settings(o *conf.Options) engine.Settings {
 	return engine.Settings{
 		MaxPayloadBytes:       o.Limits.MaxPayloadBytes,
 		MaxControlLineBytes:   o.Limits.MaxControlLineBytes,
-		MaxPendingBytes:       int(o.Limits.MaxPendingBytes),
+		MaxPendingBytes:       int(min(o.Limits.MaxPendingBytes, math.MaxInt)),
 		MaxSubscriptions:      o.Limits.MaxSubscriptions,
 		MaxSubscriptionTokens: o.Limits.MaxSubscriptionTokens,
 		PingInterval:          o.Liveness.PingInterval,

@@ -186,9 +186,11 @@ func number(b []byte) (int, bool) {
 		if c < '0' || c > '9' {
 			return 0, false
 		}
-		if n < numberMax {
-			n = min(n*10+int(c-'0'), numberMax)
+		if n > numberMax/10 {
+			n = numberMax // and not ten times that, which an int may not hold
+			continue
 		}
+		n = min(n*10+int(c-'0'), numberMax)
 	}
 	return n, len(b) > 0
 }
