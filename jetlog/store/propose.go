@@ -52,22 +52,22 @@ func (s *Stream) Start(ctx context.Context, c command.Command, done func(jetlog.
 	if err := s.shard.admit(ctx); err != nil {
 		return err
 	}
-	var moved <-chan struct{}
+	var changed <-chan struct{}
 	for {
 		err := s.append(c, publish, done)
 		if !errors.Is(err, context.Canceled) {
 			return err
 		}
-		// The log takes nothing at the moment. What moves between the attempt and the wait is seen by
-		// the next attempt.
-		if moved == nil {
-			moved = s.store.movement()
+		// The log takes nothing at the moment. The channel is taken before one more attempt, so that
+		// no change is missed.
+		if changed == nil {
+			changed = s.log().Changed()
 			continue
 		}
 		s.store.nudge()
 		select {
-		case <-moved:
-			moved = nil
+		case <-changed:
+			changed = nil
 		case <-ctx.Done():
 			return fmt.Errorf("append to the log: %w", ctx.Err())
 		}
