@@ -434,31 +434,33 @@ func describe(c *jetlog.Consumer) string {
 
 // difference returns in what the stream is not like the model, empty for nothing.
 func (m *model) difference(s *jetlog.Stream, body jetlog.Messages) string {
-	want := fmt.Sprint(m.last, m.published, len(m.live))
-	got := fmt.Sprint(s.State().Last, s.Published(), s.State().Messages)
-	for _, seq := range m.ordered() {
-		o := m.live[seq]
-		want += fmt.Sprintf("\n%d %d %s %q %q", seq, o.time, o.subject, o.header, o.payload)
+	if got, want := s.State().Messages, uint64(len(m.live)); got != want {
+		return fmt.Sprintf("%d messages, want %d: %v", got, want, m.ordered())
 	}
-	for seq, _ := body.Next(0); seq != 0; seq, _ = body.Next(seq + 1) {
-		o, _ := body.Load(seq)
-		got += fmt.Sprintf("\n%d %d %s %q %q", seq, o.Time, o.Subject, o.Header, o.Payload)
+	if got, want := s.State().Last, m.last; got != want || s.Published() != uint64(m.published) {
+		return fmt.Sprintf("last %d of %d, want %d of %d", got, s.Published(), want, m.published)
+	}
+	for seq, want := range m.live {
+		got, err := body.Load(seq)
+		if err != nil || got.Sequence != seq || got.Time != want.time || got.Subject != want.subject ||
+			string(got.Header) != want.header || string(got.Payload) != want.payload {
+			return fmt.Sprintf("message %+v, %v, want %+v", got, err, want)
+		}
 	}
 	for r := jetlog.Reason(0); r <= jetlog.NoInterest; r++ {
-		want += fmt.Sprintf("\n%s %d", r, m.removed[r])
-		got += fmt.Sprintf("\n%s %d", r, s.Removed(r))
+		if got, want := s.Removed(r), uint64(m.removed[r]); got != want {
+			return fmt.Sprintf("%s %d, want %d", r, got, want)
+		}
 	}
-	names := slices.Sorted(maps.Keys(m.consumers))
-	for _, name := range names {
-		want += "\n" + m.consumers[name].String()
+	if got, want := len(s.Consumers()), len(m.consumers); got != want {
+		return fmt.Sprintf("%d consumers, want %d", got, want)
 	}
 	for _, c := range s.Consumers() {
-		got += "\n" + describe(c)
+		if got, want := describe(c), m.consumers[c.Name()].String(); got != want {
+			return fmt.Sprintf("consumer %s, want %s", got, want)
+		}
 	}
-	if got == want {
-		return ""
-	}
-	return "got\n" + got + "\nwant\n" + want
+	return ""
 }
 
 // due returns the sequences that wait for an answer until now, in the order of their deadlines.
