@@ -49,14 +49,14 @@ func newDir() *node {
 	return &node{dir: true, names: map[string]*node{}, safe: map[string]*node{}}
 }
 
-// set lets name stand for n (nil: for nothing) as part of c.
-func (d *node) set(c *change, name string, n *node) {
-	if n == nil {
-		delete(d.names, name)
+// set lets name stand for another node (nil: for nothing) in directory n, as part of c.
+func (n *node) set(c *change, name string, other *node) {
+	if other == nil {
+		delete(n.names, name)
 	} else {
-		d.names[name] = n
+		n.names[name] = other
 	}
-	d.pending = append(d.pending, naming{of: c, name: name, node: n})
+	n.pending = append(n.pending, naming{of: c, name: name, node: other})
 }
 
 func pathError(op, name string, err error) error {

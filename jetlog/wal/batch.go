@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"bytes"
 	"encoding/binary"
 )
 
@@ -72,6 +73,23 @@ func decodeHeader(b []byte, segment uint64, offset, left int64) (header, bool) {
 		return header{}, false
 	}
 	return h, true
+}
+
+// nextBatchMark finds the first place in b where the mark of a batch header stands, if b starts where a
+// batch may.
+func nextBatchMark(b []byte) (int, bool) {
+	const mark = batchHeader - 2 // where the upper half of the flags stands
+	for i := 0; i+batchHeader <= len(b); {
+		n := bytes.Index(b[i+mark:], []byte{batchMark >> 16 & 0xff, batchMark >> 24})
+		if n < 0 {
+			return 0, false
+		}
+		if i += n; i%batchAlign == 0 {
+			return i, true
+		}
+		i = align(i)
+	}
+	return 0, false
 }
 
 // fold adds a record's checksum to those of the records before it. It is no checksum itself: it only has

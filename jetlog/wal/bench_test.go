@@ -68,7 +68,6 @@ func run(b *testing.B, a appender, inFlight, groups int) {
 type logged struct {
 	b    *testing.B
 	log  *wal.Log
-	last wal.Position
 	more int
 }
 
@@ -107,6 +106,57 @@ func (a *logged) durable() uint64 { return uint64(a.log.Durable()) }
 func (a *logged) close() {
 	if err := a.log.Close(); err != nil {
 		a.b.Fatal(err)
+	}
+}
+
+// BenchmarkOpen measures a start: all records of 128 MiB are read twice, once to check them and once to
+// hand them out.
+func BenchmarkOpen(b *testing.B) {
+	for _, batch := range []int{1, 64} {
+		b.Run(fmt.Sprintf("records=%d", batch), func(b *testing.B) {
+			cfg := wal.Config{FS: vfs.Disk{}, Dir: b.TempDir(), Policy: wal.OS}
+			log, _, err := wal.Open(cfg)
+			if err != nil {
+				b.Fatal(err)
+			}
+			n := 0
+			for ; n < 128<<20/164; n += batch {
+				records := make([]wal.Record, batch)
+				for i := range records {
+					records[i] = wal.Record{Group: uint64(n % 100), Index: uint64(n + i), Payload: make([]byte, 128)}
+				}
+				p, err := log.Append(context.Background(), records...)
+				if err == nil && batch > 1 {
+					err = log.Wait(context.Background(), p)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			for b.Loop() {
+				if err := log.Close(); err != nil {
+					b.Fatal(err)
+				}
+				var r *wal.Recovered
+				if log, r, err = wal.Open(cfg); err != nil {
+					b.Fatal(err)
+				}
+				got := 0
+				for _, err := range r.All() {
+					if err != nil {
+						b.Fatal(err)
+					}
+					got++
+				}
+				if got != n {
+					b.Fatalf("%d records, want %d", got, n)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/record")
+			if err := log.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
 	}
 }
 

@@ -82,14 +82,21 @@ func (w *window) header(offset int64) (header, bool, error) {
 
 // search looks for the first valid batch header at or behind an offset, with at least this sequence.
 func (w *window) search(offset int64, sequence uint64) (int64, header, bool, error) {
-	for at := align(offset); at+batchHeader <= w.bytes; at += batchAlign {
-		h, ok, err := w.header(at)
-		if err != nil {
+	for at := align(offset); at+batchHeader <= w.bytes; {
+		b, err := w.view(at, windowBytes)
+		if err != nil || len(b) < batchHeader {
 			return 0, header{}, false, err
 		}
-		if ok && h.sequence >= sequence {
+		i, found := nextBatchMark(b)
+		if !found {
+			at += int64(len(b)-batchHeader+batchAlign) &^ (batchAlign - 1)
+			continue
+		}
+		at += int64(i)
+		if h, ok := decodeHeader(b[i:], w.number, at, w.bytes-at); ok && h.sequence >= sequence {
 			return at, h, true, nil
 		}
+		at += batchAlign
 	}
 	return 0, header{}, false, nil
 }
