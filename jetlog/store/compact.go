@@ -1,4 +1,335 @@
 package store
 
-// Compact rewrites files so that streams have few of them, without what has gone.
-func (s *Store) Compact() error { return nil }
+import (
+	"bytes"
+	"container/heap"
+	"errors"
+	"iter"
+	"path/filepath"
+	"slices"
+
+	"runnel/jetlog/config"
+	"runnel/jetlog/segment"
+)
+
+// runLength is how many files of about one size become one.
+const runLength = 4
+
+// plan is files of a stream, neighbours in its list, that become one.
+type plan struct {
+	stream  *Stream
+	gone    *removed // as of the last flush: what the manifest knows
+	first   int      // position of the run among the stream's files
+	run     []*part
+	oldest  bool // no file is older
+	forgot  int64
+	purged  uint64
+	entries []partEntry // of all files of the stream, as the manifest has them
+}
+
+// Compact rewrites files so that streams have few of them, without what has gone. Only what had gone
+// by the last flush is left out: what the log has behind it may still ask for the rest.
+func (s *Store) Compact() error {
+	s.flushing.Lock()
+	defer s.flushing.Unlock()
+	for _, stream := range s.Streams() {
+		for {
+			if s.closing.Load() || s.usable() != nil {
+				return nil
+			}
+			p := s.plan(stream)
+			if p == nil {
+				break
+			}
+			err := s.compact(p)
+			var c *segment.Corruption
+			if errors.As(err, &c) {
+				// The stream keeps its files as they are; the others go on.
+				s.damaged(damageOf(stream.id, stream.name, err))
+				break
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// plan chooses what to compact; nil if there is nothing. It looks at what the manifest has.
+func (s *Store) plan(t *Stream) *plan {
+	s.edits.Lock()
+	defer s.edits.Unlock()
+	e := s.catalog.streams[t.id]
+	parts := t.files()
+	if e == nil || len(parts) == 0 || len(parts) != len(e.parts) || t.Err() != nil {
+		return nil
+	}
+	first, n := s.choose(parts, e.parts)
+	if n == 0 {
+		return nil
+	}
+	gone := newRemoved()
+	gone.floor = e.floor
+	for i, p := range e.pages {
+		q := *p
+		gone.pages[i] = &q
+	}
+	return &plan{
+		stream: t, gone: gone, first: first, run: parts[first : first+n], oldest: first == 0,
+		forgot: e.forgot, purged: e.purged, entries: slices.Clone(e.parts),
+	}
+}
+
+// files returns the files of a stream, oldest first; nil while something is frozen.
+func (t *Stream) files() []*part {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.body == nil || t.body.frozen != nil {
+		return nil
+	}
+	return t.body.parts
+}
+
+// choose returns the first run worth the work: several files that are small together; or one that is
+// mostly gone, with its older neighbour if that is small too.
+func (s *Store) choose(parts []*part, entries []partEntry) (first, n int) {
+	left := make([]int64, len(parts)) // bytes that are left of each
+	for i, p := range parts {
+		left[i] = int64(p.spanned.bytes)
+		if entries[i].removed != unknown {
+			left[i] -= int64(entries[i].bytes)
+		}
+	}
+	for i := range parts {
+		sum, largest := int64(0), int64(0)
+		for j := i; j < len(parts); j++ {
+			sum += left[j]
+			largest = max(largest, left[j])
+			if sum > s.cfg.SegmentBytes {
+				break
+			}
+			// Each byte is written again only when what it is in grows a lot by it.
+			if j-i+1 >= runLength && sum >= largest*2 || j-i+1 >= 4*runLength {
+				return i, j - i + 1
+			}
+		}
+	}
+	for i, p := range parts {
+		half := int64(p.spanned.bytes) / 2
+		if p.spanned.bytes >= ownBytes && left[i] < half {
+			return i, 1
+		}
+	}
+	return 0, 0
+}
+
+// compact carries a plan out.
+func (s *Store) compact(p *plan) error {
+	compress := p.stream.Config().Compression == config.S2Compression
+	f, err := s.newFile(compress, p.write)
+	if err != nil {
+		return err
+	}
+	if err := s.cfg.FS.SyncDir(filepath.Join(s.cfg.Dir, segmentDir)); err != nil {
+		s.discard(f)
+		return s.fail(err)
+	}
+	e := &edit{files: []fileEntry{f.fileEntry}, streams: []streamEdit{p.edit(f)}}
+	if err := s.note([]*file{f}, e); err != nil {
+		s.discard(f)
+		return err
+	}
+	p.stream.replace(p, f)
+	s.edits.Lock()
+	defer s.edits.Unlock()
+	s.sweep()
+	return nil
+}
+
+// write writes what is left of the messages and what is true of the facts.
+func (p *plan) write(w *segment.Writer) error {
+	for _, x := range p.run {
+		for m, err := range x.file.segment.Messages(p.stream.id, 0) {
+			if err != nil {
+				return err
+			}
+			if p.gone.has(m.Sequence) {
+				continue
+			}
+			if err := w.Add(p.stream.id, m); err != nil {
+				return err
+			}
+		}
+	}
+	for f, err := range newest(p.run, p.stream.id, subjectFact) {
+		if err != nil {
+			return err
+		}
+		if f.Value[2] == 0 && p.oldest {
+			continue // nobody says otherwise
+		}
+		if err := w.AddFact(p.stream.id, subjectFact, f.Hash, f.Value); err != nil {
+			return err
+		}
+	}
+	for f, err := range newest(p.run, p.stream.id, idFact) {
+		if err != nil {
+			return err
+		}
+		if int64(f.Value[1]) < p.forgot {
+			continue
+		}
+		if err := w.AddFact(p.stream.id, idFact, f.Hash, f.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// purgedOf is how outdated the facts of the run may be: as much as its oldest file.
+func (p *plan) purgedOf() uint64 {
+	least := p.run[0].purged
+	for _, x := range p.run {
+		least = min(least, x.purged)
+	}
+	return least
+}
+
+func (p *plan) idTime() int64 {
+	latest := int64(0)
+	for _, x := range p.run {
+		latest = max(latest, x.idTime)
+	}
+	return latest
+}
+
+// edit replaces the run by the new file.
+func (p *plan) edit(f *file) streamEdit {
+	e := streamEdit{}
+	e.id = p.stream.id
+	e.parts = slices.Replace(slices.Clone(p.entries), p.first, p.first+len(p.run), p.entry(f))
+	return e
+}
+
+func (p *plan) entry(f *file) partEntry {
+	return partEntry{file: f.number, purged: p.purgedOf(), idTime: p.idTime()}
+}
+
+// replace lets the stream use the file of a plan. What has gone since the last flush is counted again.
+func (t *Stream) replace(p *plan, f *file) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.body == nil {
+		return
+	}
+	e := p.entry(f)
+	fresh := newPart(f, t.id, &e)
+	b := t.body
+	if first, last := p.bounds(); last > 0 {
+		b.gone.drop(p.gone, first, last)
+	}
+	if fresh.has() {
+		fresh.spanned.removed, fresh.spanned.removedBytes = p.goneSince()
+	}
+	b.setParts(slices.Replace(slices.Clone(b.parts), p.first, p.first+len(p.run), fresh))
+}
+
+// bounds are the lowest and highest sequences of the run.
+func (p *plan) bounds() (first, last uint64) {
+	for _, x := range p.run {
+		if x.has() {
+			if first == 0 {
+				first = x.spanned.first
+			}
+			last = x.spanned.last
+		}
+	}
+	return first, last
+}
+
+// goneSince is what has gone from the run since the last flush; unknown if that was not counted.
+func (p *plan) goneSince() (messages, bytes uint64) {
+	for i, x := range p.run {
+		e := p.entries[p.first+i]
+		if x.spanned.removed == unknown || e.removed == unknown {
+			return unknown, 0
+		}
+		messages += x.spanned.removed - e.removed
+		bytes += x.spanned.removedBytes - e.bytes
+	}
+	return messages, bytes
+}
+
+// newest goes through the facts of several files in the order of their hashes, and yields of each what
+// the newest file says.
+func newest(run []*part, stream uint64, kind segment.FactKind) iter.Seq2[segment.Fact, error] {
+	return func(yield func(segment.Fact, error) bool) {
+		var h factHeap
+		for age, p := range run {
+			next, stop := iter.Pull2(p.file.segment.Facts(stream, kind))
+			defer stop()
+			if s := (&factSource{age: age, next: next}); s.advance() {
+				h = append(h, s)
+			}
+		}
+		heap.Init(&h)
+		var last segment.Hash
+		for begun := false; len(h) > 0; begun = true {
+			s := h[0]
+			if s.err != nil {
+				yield(segment.Fact{}, s.err)
+				return
+			}
+			if (!begun || s.fact.Hash != last) && !yield(s.fact, nil) {
+				return
+			}
+			last = s.fact.Hash
+			if s.advance() {
+				heap.Fix(&h, 0)
+			} else {
+				heap.Pop(&h)
+			}
+		}
+	}
+}
+
+// factSource is the next fact of a file.
+type factSource struct {
+	age  int // position of the file: higher is newer
+	fact segment.Fact
+	err  error
+	next func() (segment.Fact, error, bool)
+}
+
+func (s *factSource) advance() (ok bool) {
+	s.fact, s.err, ok = s.next()
+	return ok
+}
+
+// factHeap is a heap of them: errors first, then by hash, then the newest.
+type factHeap []*factSource
+
+func (h factHeap) Len() int { return len(h) }
+
+func (h factHeap) Less(i, j int) bool {
+	if h[i].err != nil || h[j].err != nil {
+		return h[i].err != nil
+	}
+	if c := bytes.Compare(h[i].fact.Hash[:], h[j].fact.Hash[:]); c != 0 {
+		return c < 0
+	}
+	return h[i].age > h[j].age
+}
+
+func (h factHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *factHeap) Push(x any) { *h = append(*h, x.(*factSource)) }
+
+// Pop implements heap.Interface.
+func (h *factHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}

@@ -104,7 +104,14 @@ func (s *Store) flush(tasks []*task) error {
 	}
 	files, err := s.writeFiles(tasks)
 	if err == nil {
-		err = s.note(tasks, files)
+		e := &edit{}
+		for _, f := range files {
+			e.files = append(e.files, f.fileEntry)
+		}
+		for _, t := range tasks {
+			e.streams = append(e.streams, t.edit())
+		}
+		err = s.note(files, e)
 	}
 	if err != nil {
 		for _, f := range files {
@@ -369,15 +376,8 @@ func (t *task) writeFacts(w *segment.Writer) error {
 
 func compareRows(a, b row) int { return bytes.Compare(a.hash[:], b.hash[:]) }
 
-// note writes into the manifest what was flushed.
-func (s *Store) note(tasks []*task, files []*file) error {
-	e := &edit{}
-	for _, f := range files {
-		e.files = append(e.files, f.fileEntry)
-	}
-	for _, t := range tasks {
-		e.streams = append(e.streams, t.edit())
-	}
+// note writes an edit that has new files.
+func (s *Store) note(files []*file, e *edit) error {
 	s.edits.Lock()
 	defer s.edits.Unlock()
 	for _, f := range files {
