@@ -45,16 +45,16 @@ func TestCloseDeliversWhatWaits(t *testing.T) {
 // TestCloseWaitsNotForEver: a connection that is closed and does not read what it is owed is cut off.
 func TestCloseWaitsNotForEver(t *testing.T) {
 	both(t, func(t *testing.T, pollers int) {
-		h := start(t, pollers, accounts.Config{}, func(s *engine.Settings) { s.WriteDeadline = 100 * time.Millisecond })
+		t.Parallel() // it takes 2 s
+		h := start(t, pollers, accounts.Config{}, nil)
 		stuck, publisher := h.connect().narrow(), h.connect()
 		stuck.send("SUB a 1\r\n")
 		stuck.flush()
 		h.fill(publisher, stuck, "a")
-		served := h.engine.Conn(stuck.id)
-		if served != nil {
-			served.Close(engine.ReasonKicked, "go away")
+		h.served(stuck).Close(engine.ReasonKicked, "go away")
+		if got := h.waitClosed(); got != engine.ReasonKicked {
+			t.Errorf("reason = %q, want %q", got, engine.ReasonKicked)
 		}
-		h.waitClosed()
 		if n := h.engine.ConnCount(); n != 1 {
 			t.Errorf("%d connections, want the publisher's", n)
 		}
