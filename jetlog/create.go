@@ -187,7 +187,7 @@ func (s *Stream) refilter(c *Consumer, next *config.Consumer, m Messages) (Resul
 	changed.filter = next.Filters()
 	changed.initial.list, changed.initial.gone = nil, 0
 	for _, seq := range c.initial.live() {
-		meta, err := m.Meta(seq)
+		meta, err := live(m, seq)
 		if err != nil {
 			return Result{}, err
 		}
@@ -222,7 +222,7 @@ func (s *Stream) refilter(c *Consumer, next *config.Consumer, m Messages) (Resul
 func (s *Stream) planLost(c, changed *Consumer, m Messages) error {
 	seq, err := m.NextOf(c.filter, c.delivered.Stream+1)
 	for ; err == nil && seq != 0; seq, err = m.NextOf(c.filter, seq+1) {
-		meta, err := m.Meta(seq)
+		meta, err := live(m, seq)
 		if err != nil {
 			return err
 		}

@@ -57,7 +57,7 @@ func (s *Stream) planExpired(limit int, m Messages) (uint64, error) {
 	p := &s.scratch
 	p.due = s.ttl.due(s.clock, limit, p.due[:0])
 	for _, d := range p.due {
-		meta, err := m.Meta(d.seq)
+		meta, err := live(m, d.seq)
 		if err != nil {
 			return 0, err
 		}
@@ -71,7 +71,7 @@ func (s *Stream) planExpired(limit int, m Messages) (uint64, error) {
 	earlier := scratch{removals: p.removals[:len(p.removals):len(p.removals)]}
 	seq, err := m.Next(max(s.state.First, aged))
 	for ; err == nil && seq != 0 && len(p.removals) < limit; seq, err = m.Next(seq + 1) {
-		meta, err := m.Meta(seq)
+		meta, err := live(m, seq)
 		if err != nil {
 			return 0, err
 		}

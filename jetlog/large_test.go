@@ -1,6 +1,7 @@
 package jetlog_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -140,7 +141,9 @@ func TestLongSubject(t *testing.T) {
 func TestMatching(t *testing.T) {
 	s, m := jetlog.New(1, unlimited(), 1), jetlog.NewMemory()
 	for _, c := range []config.Consumer{
-		{Name: "z", FilterSubject: "s.a"}, {Name: "y"}, {Name: "x", FilterSubject: "s.b"},
+		{Name: "z", FilterSubject: "s.a"},
+		{Name: "y"},
+		{Name: "x", FilterSubject: "s.b"},
 		{Name: "w", FilterSubjects: []string{"s.*", "*.a"}},
 	} {
 		mustApply(t, s, m, &command.ConsumerCreate{Time: 77, Config: c})
@@ -196,6 +199,52 @@ func TestCheckFindsDamage(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBodyDoesNotFit sees that a body that has lost what the state knows of stops a replica, and is
+// not taken for an answer.
+func TestBodyDoesNotFit(t *testing.T) {
+	ttl := headers.Build(headers.Field{Name: "Nats-TTL", Value: "1"})
+	tests := []struct {
+		name string
+		lost uint64
+		c    command.Command
+	}{
+		{"limit", 1, &command.Publish{Time: 20, Subject: "s"}},
+		{"subject", 2, &command.Publish{Time: 20, Subject: "s.b"}},
+		{"expiry", 2, &command.Expire{Time: int64(time.Hour)}},
+		{"new oldest", 2, &command.Delete{Time: 20, Sequence: 1}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := unlimited()
+			cfg.AllowTTL, cfg.MaxMessages, cfg.MaxPerSubject = true, 3, 2
+			s, m := jetlog.New(1, cfg, 1), jetlog.NewMemory()
+			mustApply(t, s, m, &command.Publish{Time: 10, Subject: "s.a"})
+			mustApply(t, s, m, &command.Publish{Time: 10, Subject: "s.b", Header: ttl})
+			mustApply(t, s, m, &command.Publish{Time: 10, Subject: "s.b"})
+			before := string(s.AppendSnapshot(nil))
+			if _, err := s.Apply(tt.c, &forgetful{m, tt.lost}); !errors.Is(err, jetlog.ErrBody) {
+				t.Errorf("got %v, want that the body does not fit", err)
+			}
+			if string(s.AppendSnapshot(nil)) != before {
+				t.Error("the state has changed")
+			}
+		})
+	}
+}
+
+// forgetful is a body that names a message and then does not have it.
+type forgetful struct {
+	*jetlog.Memory
+	lost uint64
+}
+
+func (f *forgetful) Meta(seq uint64) (jetlog.Meta, error) {
+	if seq == f.lost {
+		return jetlog.Meta{}, nil
+	}
+	return f.Memory.Meta(seq)
 }
 
 // TestStaleDelivery sees that what a leader chose by an older state is not noted.

@@ -41,8 +41,8 @@ func overLimit(cfg *config.Stream, messages, bytes uint64) string {
 
 // planOldest plans that n messages go, beginning with first, which the filter matches.
 func (s *Stream) planOldest(filter Filter, first, n uint64, reason Reason, m Messages) error {
-	for seq := first; n > 0 && seq != 0; n-- {
-		meta, err := m.Meta(seq)
+	for seq := first; n > 0; n-- {
+		meta, err := live(m, seq)
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (s *Stream) planOver(messages, bytes uint64, appended *Meta, m Messages) er
 			return nil
 		}
 		if !earlier.planned(seq) {
-			meta, err := m.Meta(seq)
+			meta, err := live(m, seq)
 			if err != nil {
 				return err
 			}

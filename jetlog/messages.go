@@ -1,5 +1,23 @@
 package jetlog
 
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrBody is wrapped by the error for a body that does not have a message of which it said before,
+// or the state says, that it is live. It is damage, like a read that fails.
+var ErrBody = errors.New("the body and the state of the stream do not fit")
+
+// live returns what is known of a message that has to be live.
+func live(m Messages, seq uint64) (Meta, error) {
+	meta, err := m.Meta(seq)
+	if err == nil && meta.Sequence != seq {
+		err = fmt.Errorf("message %d is not there: %w", seq, ErrBody)
+	}
+	return meta, err
+}
+
 // Messages is the body of a stream as Apply sees it. Sequences are at least 1; 0 stands for none.
 //
 // The first group of methods reads. It may have to go to a disk and may fail; an error means that

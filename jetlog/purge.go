@@ -128,7 +128,7 @@ func (s *Stream) purgeBelow(upTo uint64, m Messages) (Result, error) {
 	}
 	var meta Meta
 	if next > 0 {
-		if meta, err = m.Meta(next); err != nil {
+		if meta, err = live(m, next); err != nil {
 			return Result{}, err
 		}
 	}

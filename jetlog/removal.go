@@ -89,7 +89,7 @@ func (s *Stream) settle(m Messages, appended *Meta) error {
 	case oldest == 0:
 		p.first, p.firstTime = s.state.Last+1, 0
 	case moved:
-		meta, err := m.Meta(oldest)
+		meta, err := live(m, oldest)
 		if err != nil {
 			return err
 		}

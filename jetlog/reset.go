@@ -107,7 +107,7 @@ func (c *Consumer) lastsFrom(seq uint64, m Messages) ([]uint64, error) {
 		if old < seq || old > c.initial.resume {
 			continue
 		}
-		meta, err := m.Meta(old)
+		meta, err := live(m, old)
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +141,7 @@ func (s *Stream) planSkipped(c, changed *Consumer, m Messages) error {
 		}
 	}
 	for _, seq := range c.unsettled() {
-		meta, err := m.Meta(seq)
+		meta, err := live(m, seq)
 		if err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (s *Stream) planSkipped(c, changed *Consumer, m Messages) error {
 	}
 	seq, err := m.NextOf(c.filter, c.delivered.Stream+1)
 	for ; err == nil && seq != 0 && seq <= changed.delivered.Stream; seq, err = m.NextOf(c.filter, seq+1) {
-		meta, err := m.Meta(seq)
+		meta, err := live(m, seq)
 		if err != nil {
 			return err
 		}

@@ -392,6 +392,9 @@ func (w *world) describe(r jetlog.Result) string {
 		if r.Total != "" {
 			add("total %s", r.Total)
 		}
+		if r.Previous > 0 {
+			add("previous %d", r.Previous)
+		}
 	case r.Sequence > 0:
 		add("ok %d", r.Sequence)
 	case r.Created:

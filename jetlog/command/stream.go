@@ -9,7 +9,9 @@ import (
 
 // Publish asks to store a message.
 type Publish struct {
-	Time    int64
+	Time int64
+	// Subject is where the message is stored: what a transform of the stream made of the subject on
+	// which it came. The leader applies it, since a transform may ask for chance.
 	Subject string
 	// Header is the header block as it was received, nil for none.
 	Header  []byte
