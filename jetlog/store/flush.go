@@ -296,10 +296,14 @@ func (s *Store) nextFile() uint64 {
 	return s.catalog.nextFile - 1
 }
 
-// discard removes a file that was written and is not used.
+// discard removes a file that was written and is not used, unless the manifest has failed: then the
+// record that names the file may be there, or not.
 func (s *Store) discard(f *file) {
 	// What stays is set aside at the next start.
 	_ = f.segment.Close()
+	if s.Err() != nil {
+		return
+	}
 	_ = s.cfg.FS.Remove(s.segmentPath(f.number))
 }
 

@@ -84,10 +84,19 @@ func (s *Store) watch() {
 // claim makes the directories and locks them.
 func (s *Store) claim() error {
 	fsys, dir := s.cfg.FS, s.cfg.Dir
+	parents := []string{filepath.Dir(dir), dir}
+	for d := filepath.Dir(dir); d != filepath.Dir(d); d = filepath.Dir(d) {
+		if _, err := fsys.Stat(d); err == nil {
+			break
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		parents = append(parents, filepath.Dir(d)) // d is about to be made in it
+	}
 	if err := fsys.MkdirAll(filepath.Join(dir, segmentDir)); err != nil {
 		return err
 	}
-	for _, parent := range []string{filepath.Dir(dir), dir} {
+	for _, parent := range parents {
 		if err := fsys.SyncDir(parent); err != nil {
 			return err
 		}
