@@ -81,16 +81,16 @@ func corruption(t *testing.T, err error, size int, about string) *segment.Corrup
 	return c
 }
 
-// TestFlips flips one bit of every byte. Every answer must be right or a Corruption, and Verify must find it.
+// TestFlips flips one bit of every byte. Every answer must be right or a Corruption, and Verify must find it. A
+// third of the questions is asked each time, so that all are asked for every few bytes.
 func TestFlips(t *testing.T) {
 	d := small()
 	for name, c := range map[string]segment.WriterConfig{
 		"plain":             {BlockBytes: 256},
-		"compressed":        {BlockBytes: 2048, Compress: true},
-		"compressed sealed": {BlockBytes: 1024, Compress: true, Key: key(t, 1)},
+		"compressed sealed": {BlockBytes: 2048, Compress: true, Key: key(t, 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list := d.queries(rand.New(rand.NewPCG(3, 3)), 2)
+			list := d.queries(rand.New(rand.NewPCG(3, 3)), 1)
 			content := d.file(t, c)
 			fs := vfs.NewFault(memory(t, content))
 			config := segment.Config{Keys: []*segment.Key{key(t, 1)}}
@@ -112,7 +112,10 @@ func flipped(t *testing.T, fs vfs.FS, c segment.Config, list []query, at, size i
 		return
 	}
 	defer s.Close()
-	for _, q := range list {
+	for i, q := range list {
+		if i%3 != at%3 {
+			continue
+		}
 		got, err := q.ask(s)
 		if err != nil {
 			c := corruption(t, err, size, about+": "+q.name)
@@ -254,9 +257,9 @@ func TestTampered(t *testing.T) {
 func TestLies(t *testing.T) {
 	content := small().file(t, segment.WriterConfig{BlockBytes: 256})
 	valid := 0
-	for at := segment.HeaderBytes; at < len(content)-segment.TrailerBytes; at++ {
+	for at := segment.HeaderBytes; at < len(content)-segment.TrailerBytes; at += 2 {
 		lie := bytes.Clone(content)
-		lie[at] ^= 1 << (at % 8)
+		lie[at] ^= 1 << (at / 2 % 8)
 		segment.Repair(lie)
 		s, err := segment.Open(memory(t, lie), fileName, segment.Config{})
 		if err != nil {

@@ -102,6 +102,9 @@ func subject(r *rand.Rand, i int) string {
 }
 
 func randomBytes(r *rand.Rand, n int) []byte {
+	if n == 0 {
+		return nil
+	}
 	b := make([]byte, n)
 	for i := range b {
 		b[i] = "0123456789abcdef"[r.IntN(16)]
@@ -304,7 +307,7 @@ func (d *data) whole(stream uint64) []query {
 				if err != nil {
 					return nil, err
 				}
-				m.Header, m.Payload = slices.Clone(m.Header), slices.Clone(m.Payload)
+				m.Header, m.Payload = copyOf(m.Header), copyOf(m.Payload)
 				got = append(got, m)
 			}
 			return got, nil
@@ -319,6 +322,9 @@ func (d *data) whole(stream uint64) []query {
 		messages(0), messages(e.First + (e.Last-e.First)/2),
 	}
 }
+
+// copyOf is a copy of b, nil if it is empty: so comparing takes the short way.
+func copyOf(b []byte) []byte { return append([]byte(nil), b...) }
 
 // one asks about a random place in a stream.
 func (d *data) one(r *rand.Rand, stream uint64) []query {
@@ -523,7 +529,7 @@ func TestModel(t *testing.T) {
 			t.Logf("seed %d", seed)
 			r := rand.New(rand.NewPCG(seed, 1))
 			d := random(r, sh)
-			list := d.queries(r, 60/min(sh.streams, 10))
+			list := d.queries(r, 30/min(sh.streams, 10))
 			for name, c := range variants(t) {
 				t.Run(name, func(t *testing.T) { d.verifyWritten(t, c, list) })
 			}

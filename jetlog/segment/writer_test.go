@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -224,7 +225,7 @@ func TestExtremes(t *testing.T) {
 		d.messages[stream] = []segment.Message{
 			{Sequence: 0, Time: math.MinInt64, Expires: math.MaxInt64, Bytes: most, Subject: "a"},
 			{Sequence: 1, Time: math.MaxInt64, Expires: math.MinInt64, Bytes: 0, Subject: ""},
-			{Sequence: 1 << 63, Time: 0, Expires: -1, Bytes: 1 << 63, Subject: strings.Repeat("x", segment.MaxSubjectBytes)},
+			{Sequence: 1 << 63, Time: 0, Expires: -1, Bytes: 1 << 63, Subject: strings.Repeat("x", 3000)},
 			{Sequence: most - 1, Time: -5, Bytes: 7, Subject: "a"},
 			{Sequence: most, Time: 5, Bytes: 7, Subject: "a"},
 		}
@@ -234,8 +235,17 @@ func TestExtremes(t *testing.T) {
 		}})
 	}
 	for name, c := range variants(t) {
-		t.Run(name, func(t *testing.T) { d.verifyWritten(t, c, d.queries(newRandom(1), 60)) })
+		t.Run(name, func(t *testing.T) { d.verifyWritten(t, c, d.queries(newRandom(1), 25)) })
 	}
+}
+
+func TestLongestSubject(t *testing.T) {
+	d := &data{streams: []uint64{1}, messages: map[uint64][]segment.Message{}}
+	for i := range uint64(12) { // more than a page may hold when unfolded
+		subject := strings.Repeat("x", segment.MaxSubjectBytes-2) + fmt.Sprintf("%02d", i)
+		d.messages[1] = append(d.messages[1], segment.Message{Sequence: i, Subject: subject})
+	}
+	d.verifyWritten(t, segment.WriterConfig{}, d.queries(newRandom(1), 2))
 }
 
 func TestSmallFilesAreSmall(t *testing.T) {
