@@ -263,7 +263,7 @@ func TestReloadMovesLog(t *testing.T) {
 	d := startDaemon(t, nil, "-c", file)
 	d.waitLine("Server is ready")
 	log := filepath.Join(t.TempDir(), "x.log")
-	if err := os.WriteFile(file, []byte(fmt.Sprintf("server_name: a\nlog_file: %q\n", log)), 0o600); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, "server_name: a\nlog_file: %q\n", log), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	d.signal(syscall.SIGHUP)

@@ -110,19 +110,19 @@ func TestRules(t *testing.T) {
 		fault := vfs.NewFault(vfs.NewMemory())
 		files := []vfs.File{write(t, fault, "a", ""), write(t, fault, "bb", "")}
 		fault.Fail(tt.rule)
-		got := ""
+		var got strings.Builder
 		for i := range 6 {
 			switch err := files[i%2].Sync(); {
 			case err == nil:
-				got += "."
+				got.WriteString(".")
 			case tt.rule.Err == nil || errors.Is(err, tt.rule.Err):
-				got += "x"
+				got.WriteString("x")
 			default:
-				got += "?"
+				got.WriteString("?")
 			}
 		}
-		if got != tt.want {
-			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		if got.String() != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got.String(), tt.want)
 		}
 		fault.Heal()
 		for _, f := range files {

@@ -174,13 +174,13 @@ func TestLevels(t *testing.T) {
 			for i, level := range []slog.Level{logs.LevelTrace, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError, logs.LevelFatal} {
 				say(logger, level, "<"+"TDIWEF"[i:i+1]+">")
 			}
-			var got string
+			var got strings.Builder
 			for line := range strings.Lines(out.String()) {
 				_, rest, _ := strings.Cut(strings.ReplaceAll(line, `\u003c`, "<"), "<")
-				got += rest[:1]
+				got.WriteString(rest[:1])
 			}
-			if got != tt.want {
-				t.Errorf("debug %v, trace %v: got %s, want %s", tt.debug, tt.trace, got, tt.want)
+			if got.String() != tt.want {
+				t.Errorf("debug %v, trace %v: got %s, want %s", tt.debug, tt.trace, got.String(), tt.want)
 			}
 		}
 	}
@@ -263,11 +263,11 @@ func TestRotation(t *testing.T) {
 			}
 			var got []string
 			for _, p := range append(backups, path) {
-				var texts string
+				var texts strings.Builder
 				for l := range strings.Lines(read(t, p)) {
-					texts += l[len(l)-2 : len(l)-1]
+					texts.WriteString(l[len(l)-2 : len(l)-1])
 				}
-				got = append(got, texts)
+				got = append(got, texts.String())
 			}
 			if fmt.Sprint(got) != fmt.Sprint(tt.want) {
 				t.Errorf("got files with %v, want %v", got, tt.want)

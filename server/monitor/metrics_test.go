@@ -56,7 +56,7 @@ func TestMetrics(t *testing.T) {
 	if strings.Contains(text, `account="other"`) {
 		t.Error("there is an other account though all are named")
 	}
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		if name, ok := strings.CutPrefix(line, "# TYPE runnel_"); ok && !strings.Contains(text, "# HELP runnel_"+strings.Fields(name)[0]+" ") {
 			t.Errorf("no help for %s", line)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -194,10 +195,8 @@ func oneOf(query, member string, words []string, to *string) parameter {
 			return false
 		}
 		*to = g.text
-		for _, w := range words {
-			if g.text == w {
-				return true
-			}
+		if slices.Contains(words, g.text) {
+			return true
 		}
 		return g.text == ""
 	}}

@@ -172,7 +172,7 @@ func TestBadBodies(t *testing.T) {
 	for _, name := range serverNames {
 		subjects = append(subjects, "$SYS.REQ.SERVER.PING."+name)
 	}
-	for _, name := range strings.Fields("SUBSZ CONNZ LEAFZ JSZ INFO STATZ CONNS") {
+	for name := range strings.FieldsSeq("SUBSZ CONNZ LEAFZ JSZ INFO STATZ CONNS") {
 		subjects = append(subjects, "$SYS.REQ.ACCOUNT.A."+name)
 	}
 	subjects = append(subjects, strings.Fields("$SYS.REQ.SERVER.PING $SYS.REQ.ACCOUNT.NSUBS $SYS.REQ.ACCOUNT.PING.STATZ "+
