@@ -94,9 +94,8 @@ func (s *Server) Admit(c *engine.Conn, id *accounts.Identity) error {
 // Bound implements engine.Handler: a reload may have come between the check of the credentials and now. It has
 // stored its policy before it looks at the connections, so either it sees this one or this sees its policy.
 func (s *Server) Bound(c *engine.Conn) {
-	st := s.state.Load()
-	if id := c.Identity(); !id.Of(st.policyOf(c.Meta().Type)) {
-		s.revalidate(st, c)
+	if !c.Identity().Of(s.policyFor(c)) {
+		s.revalidate(c)
 	}
 }
 

@@ -46,7 +46,7 @@ func (s *Server) Reload(o *conf.Options) ([]conf.Change, error) {
 	s.engine.SetSettings(settings(o))
 	s.extend(st.policy)
 	for _, c := range s.engine.Conns() {
-		s.revalidate(st, c)
+		s.revalidate(c)
 	}
 	for a := range st.policy.Accounts() {
 		a.Interest().Invalidate() // what a subscriber may receive is part of other clients' match entries
@@ -105,22 +105,27 @@ func infoChanged(old, st *state, a *accounts.Account) bool {
 		old.policy.Required() != st.policy.Required()
 }
 
-// revalidate applies st's policy to a connection that exists: it goes, if its user has gone or has another
+// revalidate applies the policy in force to a connection that exists: it goes, if its user has gone or has another
 // secret; otherwise it gets what the user may do now, and loses the subscriptions that this does not cover.
 // It must not block: Bound calls it on a worker.
-func (s *Server) revalidate(st *state, c *engine.Conn) {
-	old := c.Identity()
-	if old == nil {
-		return // it will meet the new policy
+func (s *Server) revalidate(c *engine.Conn) {
+	for {
+		old := c.Identity()
+		if old == nil {
+			return // it will meet the policy
+		}
+		id, ok := s.policyFor(c).Revalidate(old)
+		if !ok {
+			c.Close(engine.ReasonAuthFailure, "Authorization Violation")
+			return
+		}
+		if c.Rebind(old, id) { // else it has logged in again, or another reload was faster
+			break
+		}
 	}
-	id, ok := st.policyOf(c.Meta().Type).Revalidate(old)
-	if !ok {
-		c.Close(engine.ReasonAuthFailure, "Authorization Violation")
-		return
-	}
-	c.Bind(id)
+	p := c.Identity().Profile
 	for _, sub := range c.Subscriptions() {
-		if !id.Profile.CanSubscribe(sub.Subject, sub.Queue) {
+		if !p.CanSubscribe(sub.Subject, sub.Queue) {
 			c.Unsubscribe(sub)
 		}
 	}

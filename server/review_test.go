@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,4 +24,54 @@ func TestWebSocketPingLate(t *testing.T) {
 	if got := c.until("\r\n"); got != "PONG\r\n" {
 		t.Errorf("PING is answered by %q", got)
 	}
+}
+
+// TestReloadWhileMoving: clients that move between accounts while the server reloads are counted where they are.
+func TestReloadWhileMoving(t *testing.T) {
+	const config = `http_port: -1, accounts { A { users: [{user: a, password: x}] }, B { users: [{user: b, password: x}] } }`
+	s := servertest.Start(t, config)
+	done := make(chan struct{})
+	var moving sync.WaitGroup
+	for range 4 {
+		c := servertest.Dial(t, s)
+		moving.Go(func() {
+			for i := range 1000 {
+				name := string(rune('a' + i%2))
+				c.Send("%sSUB x.%d %d\r\nPUB x.%d 1\r\nm\r\n", user(name, "x"), i, i, i)
+				if i%10 == 0 {
+					c.Send("PING\r\n")
+					for c.Line() != "PONG" {
+					}
+				}
+			}
+			c.Close()
+		})
+	}
+	go func() {
+		defer close(done)
+		moving.Wait()
+	}()
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+			reload(t, s, config)
+		}
+	}
+	servertest.Eventually(t, "no connection is counted", func() bool {
+		stats := page[struct {
+			Accounts []struct {
+				Name  string `json:"acc"`
+				Conns int
+			} `json:"account_statz"`
+		}](t, s, "/accstatz?unused=1").Accounts
+		idle := 0
+		for _, a := range stats {
+			if (a.Name == "A" || a.Name == "B") && a.Conns == 0 {
+				idle++
+			}
+		}
+		return idle == 2
+	})
 }

@@ -320,7 +320,9 @@ func TestReload(t *testing.T) {
 			t.Fatal(err)
 		}
 		served := h.served(c)
-		served.Bind(identity)
+		if !served.Rebind(served.Identity(), identity) {
+			t.Fatal("the connection has another identity than it had")
+		}
 		for _, sub := range served.Subscriptions() {
 			if sub.SID == "2" {
 				served.Unsubscribe(sub)

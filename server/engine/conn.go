@@ -69,7 +69,7 @@ type Conn struct {
 	// flags are written by the worker that reads the connection, and read by all.
 	flags atomic.Uint32
 	// identity is nil until credentials were accepted; profile is the identity's, kept apart since the
-	// message path needs it.
+	// message path needs it. Both are written with mu held.
 	identity atomic.Pointer[accounts.Identity]
 	profile  atomic.Pointer[accounts.Profile]
 	// replies tracks the subjects that the client may answer; nil unless its profile has allow_responses.

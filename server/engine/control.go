@@ -190,8 +190,11 @@ func (w *worker) bind(c *Conn, id *accounts.Identity, err error) error {
 		// match entries know it as theirs.
 		c.removeAllSubscriptions()
 	}
-	c.Bind(id)
+	c.bind(id)
 	w.engine.handler.Bound(c)
+	if c.isClosing() {
+		return errors.New(c.Reason().String()) // a reload came between: nothing that it has sent is carried out
+	}
 	w.adopt(c)
 	return nil
 }
@@ -209,16 +212,31 @@ func (w *worker) connected(c *Conn) {
 	}
 }
 
-// Bind makes c a connection of this identity: at authentication and when a reload changes what the user may
-// do. Subscriptions go when the account changes.
-func (c *Conn) Bind(id *accounts.Identity) {
-	old := c.identity.Load()
-	if old != nil && old.Account != id.Account {
-		c.removeAllSubscriptions()
+// Rebind makes c, which had the identity old when the caller looked, a connection of id, which old has become by a
+// reload: of the same account. It does nothing and returns false when c has another identity by now.
+func (c *Conn) Rebind(old, id *accounts.Identity) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.identity.Load() != old {
+		return false
 	}
+	c.bindLocked(id)
+	return true
+}
+
+// bind makes c a connection of this identity, which it has logged in with.
+func (c *Conn) bind(id *accounts.Identity) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.replies.Store(nil)
+	c.bindLocked(id)
+}
+
+// bindLocked keeps the answers that c owes, if it may answer as before.
+func (c *Conn) bindLocked(id *accounts.Identity) {
 	if r := id.Profile.Responses(); r == nil {
 		c.replies.Store(nil)
-	} else if c.replies.Load() == nil || old == nil || old.Profile.Responses() != r {
+	} else if c.replies.Load() == nil || *c.identity.Load().Profile.Responses() != *r {
 		c.replies.Store(accounts.NewResponses(*r))
 	}
 	c.identity.Store(id)
@@ -242,7 +260,10 @@ func (w *worker) subscribe(c *Conn, f *wire.Frame) error {
 		w.denySubscription(c, subject, queue)
 		return nil
 	}
-	switch err := c.addSubscription(w.profile.Account(), subject, queue, sid, s.MaxSubscriptions); {
+	switch err := c.addSubscription(w.profile, subject, queue, sid, s.MaxSubscriptions); {
+	case errors.Is(err, errOutdated):
+		w.adopt(c)
+		return w.subscribe(c, f)
 	case err != nil:
 		w.reply(c, wire.AppendErr(nil, "maximum subscriptions exceeded"))
 		w.engine.logger.Error("maximum subscriptions exceeded", "cid", c.id, "subject", subject)

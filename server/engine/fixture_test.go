@@ -79,14 +79,14 @@ func (x *fixture) connect(tr transport, user string) *Conn {
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	c.Bind(id)
+	c.bind(id)
 	return c
 }
 
 // subscribe subscribes c and fails the test if that fails.
 func (x *fixture) subscribe(c *Conn, subject, queue, sid string) *accounts.Subscription {
 	x.t.Helper()
-	if err := c.addSubscription(c.Account(), subject, queue, sid, 0); err != nil {
+	if err := c.addSubscription(c.profile.Load(), subject, queue, sid, 0); err != nil {
 		x.t.Fatal(err)
 	}
 	return c.subscription([]byte(sid))

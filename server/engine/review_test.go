@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"runnel/server/accounts"
+	"runnel/server/wire"
 )
 
 // pipe serves a connection over a pipe, which takes only what the other end reads, and reads its INFO.
@@ -59,4 +60,105 @@ func TestSlowButNotStuck(t *testing.T) {
 			t.Error("who reads no more is still there")
 		}
 	})
+}
+
+// twoUsers have other permissions in the same account; all may answer what they are asked.
+var twoUsers = accounts.Config{Users: []accounts.UserConfig{
+	{Username: "wide", Password: "wide", Permissions: &accounts.Permissions{
+		Responses: &accounts.ResponsePermission{Max: 1, Expires: time.Hour},
+	}},
+	{Username: "narrow", Password: "narrow", Permissions: &accounts.Permissions{
+		Subscribe: accounts.Rules{Deny: []string{"secret"}},
+		Responses: &accounts.ResponsePermission{Max: 1, Expires: time.Hour},
+	}},
+}}
+
+// user is the identity of a user whose password is the name.
+func (x *fixture) user(name string) *accounts.Identity {
+	x.t.Helper()
+	id, err := x.door.identity(accounts.Credentials{Username: name, Password: name})
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return id
+}
+
+// TestSubscribeAfterReload: a batch that a reload interrupts gets no subscription that the reload has come too early
+// to remove.
+func TestSubscribeAfterReload(t *testing.T) {
+	x := newFixture(t, twoUsers)
+	socket := &discarding{}
+	c := x.connect(socket, "wide")
+	w := newWorker(x.Engine, 64)
+	w.adopt(c) // a batch begins
+	if !c.Rebind(c.Identity(), x.user("narrow")) {
+		t.Fatal("not bound")
+	}
+	for subject, sid := range map[string]string{"secret": "1", "open": "2"} {
+		f := wire.Frame{Verb: wire.VerbSub, Subject: []byte(subject), SID: []byte(sid)}
+		if err := w.subscribe(c, &f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := c.Subscriptions(); len(got) != 1 || got[0].Subject != "open" {
+		t.Errorf("%d subscriptions, want the permitted one only", len(got))
+	}
+	w.flush()
+	if socket.bytes == 0 {
+		t.Error("the client was not told")
+	}
+}
+
+// TestRebindOutdated: who has logged in again is not made what it was before.
+func TestRebindOutdated(t *testing.T) {
+	x := newFixture(t, twoUsers)
+	c := x.connect(&discarding{}, "wide")
+	before := c.Identity()
+	c.bind(x.user("narrow")) // meanwhile
+	now := c.Identity()
+	if c.Rebind(before, x.user("wide")) || c.Identity() != now || c.profile.Load() != now.Profile {
+		t.Error("an identity that is outdated came back")
+	}
+}
+
+// TestAnswersSurviveReload: what a client was asked before a reload it may answer after it.
+func TestAnswersSurviveReload(t *testing.T) {
+	x := newFixture(t, twoUsers)
+	c := x.connect(&discarding{}, "wide")
+	owed := c.replies.Load()
+	owed.Expect("inbox.1", time.Now())
+	if !c.Rebind(c.Identity(), x.user("narrow")) || c.replies.Load() != owed {
+		t.Error("who may answer as before no longer may")
+	}
+	c.bind(x.user("narrow"))
+	if c.replies.Load() == owed {
+		t.Error("who has logged in again may answer what was asked before")
+	}
+}
+
+// barred is a door that lets nobody stay.
+type barred struct{ *openDoor }
+
+func (barred) Bound(c *Conn) { c.Close(ReasonAuthFailure, "Authorization Violation") }
+
+// TestBoundTooLate: a client that a reload ends while it logs in has nothing carried out.
+func TestBoundTooLate(t *testing.T) {
+	x := newFixture(t, openConfig)
+	x.handler = barred{x.door}
+	socket := &discarding{}
+	subscriber := x.connect(socket, "")
+	x.subscribe(subscriber, "a", "", "1")
+	c := x.NewConn(&Meta{Start: time.Now()})
+	c.transport = &discarding{}
+	if !x.register(c) {
+		t.Fatal("the engine is closed")
+	}
+	w := newWorker(x.Engine, 64)
+	if _, err := w.input(c, []byte("CONNECT {}\r\nPUB a 1\r\nx\r\n")); err == nil {
+		t.Error("no error after the connection has ended")
+	}
+	w.flush()
+	if socket.bytes != 0 || c.Connected() {
+		t.Errorf("%d bytes delivered, connected: %t", socket.bytes, c.Connected())
+	}
 }

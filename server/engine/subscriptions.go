@@ -6,14 +6,22 @@ import (
 	"runnel/server/accounts"
 )
 
-// errTooMany refuses a subscription beyond the limit of the connection or the account.
-var errTooMany = errors.New("maximum subscriptions exceeded")
+var (
+	// errTooMany refuses a subscription beyond the limit of the connection or the account.
+	errTooMany = errors.New("maximum subscriptions exceeded")
+	// errOutdated: what the caller knows of the connection's permissions no longer holds.
+	errOutdated = errors.New("permissions have changed")
+)
 
-// addSubscription subscribes c. A sid that is in use keeps its first subscription. most is the limit of the
-// connection, 0 for none.
-func (c *Conn) addSubscription(a *accounts.Account, subject, queue, sid string, most int) error {
+// addSubscription subscribes c, which profile p permits. A sid that is in use keeps its first subscription. most
+// is the limit of the connection, 0 for none.
+func (c *Conn) addSubscription(p *accounts.Profile, subject, queue, sid string, most int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.profile.Load() != p {
+		return errOutdated // a reload has looked through the subscriptions already, and would not see this one
+	}
+	a := p.Account()
 	if c.isClosing() || c.subscriptions[sid] != nil {
 		return nil
 	}
