@@ -223,6 +223,36 @@ func TestExpansionIsRefused(t *testing.T) {
 	}
 }
 
+// TestPostingsAreChecked reads pages of one subject, a, that lie about its sequences. Right are 1, 6 and 11.
+func TestPostingsAreChecked(t *testing.T) {
+	head := func(count, span byte) []byte { return []byte{0, 1, 'a', count, 0, span} }
+	for _, c := range []struct {
+		name  string
+		page  []byte
+		valid bool
+	}{
+		{"distances", append(head(3, 10), 1, 2, 4, 4), true},
+		{"distances, another count", append(head(4, 10), 1, 2, 4, 4), false},
+		{"distances, another last", append(head(3, 11), 1, 2, 4, 4), false},
+		{"distances, too far", append(head(3, 9), 1, 2, 4, 4), false},
+		{"distances, cut", append(head(3, 10), 1, 2, 4, 0x84), false},
+		{"distances, too large", append(head(3, 10), 1, 11, 4, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1), false},
+		{"bitmap", append(head(3, 10), 2, 2, 0x21, 0x04), true},
+		{"bitmap, another count", append(head(4, 10), 2, 2, 0x21, 0x04), false},
+		{"bitmap, another first", append(head(3, 10), 2, 2, 0x22, 0x04), false},
+		{"bitmap, another last", append(head(3, 10), 2, 2, 0x21, 0x08), false},
+		{"bitmap, another length", append(head(3, 10), 2, 3, 0x21, 0x04, 0), false},
+		{"an unknown form", append(head(3, 10), 3, 2, 4, 4), false},
+		{"more than fits in the span", append(head(12, 10), 1, 2, 4, 4), false},
+		{"no message", head(0, 0)[:5], false},
+		{"no form", head(3, 10), false},
+	} {
+		if sequences, err := segment.WalkPage(c.page); (err == nil) != c.valid || c.valid && sequences != 3 {
+			t.Errorf("%s: %d sequences, error %v", c.name, sequences, err)
+		}
+	}
+}
+
 // TestSharingIsBounded reads a page that claims a long subject in every few bytes.
 func TestSharingIsBounded(t *testing.T) {
 	page := binary.AppendUvarint([]byte{0}, 60_000)
