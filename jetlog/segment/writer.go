@@ -215,7 +215,7 @@ func (w *Writer) plainChunk(k kind, content []byte) location {
 func (w *Writer) append(k kind, content []byte, compressed bool, raw int) location {
 	start := len(w.out)
 	at := location{offset: w.offset + uint64(start)}
-	if len(content) > math.MaxUint32-1024 {
+	if uint64(len(content)) > math.MaxUint32-1024 {
 		w.fail("write", ErrTooLarge) // latched: whoever appends comes to flush
 		return at
 	}
