@@ -78,6 +78,9 @@ func (s *Stream) checkBody(m Messages, wrong func(string, ...any)) ([]Meta, erro
 		return nil, err
 	}
 	s.checkState(lives, bytes, wrong)
+	if !s.ttl.all.ordered() || !s.ttl.gone.ordered() {
+		wrong("TTL deadlines are out of order")
+	}
 	slices.SortFunc(ttls, compareDeadlines)
 	if held := s.ttl.sorted(); !slices.Equal(held, ttls) {
 		wrong("TTL deadlines are %v, want %v", held, ttls)
@@ -123,6 +126,9 @@ func (c *Consumer) check(lives []Meta, report func(string, ...any)) {
 	}
 	if c.floor.Stream > c.delivered.Stream || c.floor.Consumer > c.delivered.Consumer {
 		wrong("ack floor %+v is above delivered %+v", c.floor, c.delivered)
+	}
+	if !c.timers.ordered() {
+		wrong("deadlines are out of order")
 	}
 	c.checkDeliveries(live, wrong)
 	last := uint64(0)

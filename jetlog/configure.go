@@ -26,9 +26,7 @@ func (s *Stream) configure(c *command.Configure, m Messages) (Result, error) {
 		s.config = before
 		return Result{}, err
 	}
-	r := Result{Removed: s.remove(m)}
-	s.aged = 0
-	return r, nil
+	return Result{Removed: s.remove(m)}, nil
 }
 
 // exceeds returns which consumer there is that the limits would not allow, empty for none.

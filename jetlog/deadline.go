@@ -60,3 +60,13 @@ func (h deadlines) rebuild() {
 		h.sink(i)
 	}
 }
+
+// ordered reports whether it is a heap.
+func (h deadlines) ordered() bool {
+	for i := range h {
+		if h[i].before(h[max(i-1, 0)/2]) {
+			return false
+		}
+	}
+	return true
+}
