@@ -73,13 +73,16 @@ func TestManyAnswers(t *testing.T) {
 			now += int64(100 * time.Millisecond)
 			a := &command.Ack{Time: now, Consumer: "c"}
 			for range 400 {
-				answer := command.Answer(rng.IntN(4))
-				a.Replies = append(a.Replies, command.Reply{Answer: answer, Sequence: 1 + rng.Uint64N(n)})
+				reply := command.Reply{Answer: command.Answer(rng.IntN(4)), Sequence: 1 + rng.Uint64N(n)}
+				if reply.Answer == command.Nak {
+					reply.Delay = time.Duration(rng.IntN(2)*rng.IntN(5000)) * time.Millisecond
+				}
+				a.Replies = append(a.Replies, reply)
 			}
 			mustApply(t, s, m, a)
 			mustApply(t, s, m, &command.AckDeadline{Time: now})
 			mustApply(t, s, m, choose(s, m, c, rng.Uint64N(200), now))
-			if round%10 == 0 {
+			if round%5 == 0 {
 				check(t, s, m)
 			}
 		}
