@@ -28,7 +28,7 @@ func Chunks(file []byte) []Chunk {
 	var list []Chunk
 	for at := headerBytes; at+envelopeBytes <= len(file)-trailerBytes; {
 		end := at + envelopeBytes + number(file[at+4:])
-		if end > len(file)-trailerBytes {
+		if end < at || end > len(file)-trailerBytes { // less where an int has 32 bits
 			break
 		}
 		list = append(list, Chunk{Kind: names[int(file[at])%len(names)], Start: at, End: end})
