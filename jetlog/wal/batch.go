@@ -68,7 +68,7 @@ func decodeHeader(b []byte, segment uint64, offset, left int64) (header, bool) {
 		sum:      binary.LittleEndian.Uint32(b[32:]),
 		flags:    binary.LittleEndian.Uint32(b[36:]) &^ batchMark,
 	}
-	if int64(h.bytes) > left || h.bytes < batchHeader || h.bytes%batchAlign != 0 || h.sequence == 0 ||
+	if int64(h.bytes) > left || h.bytes < batchHeader || h.bytes%batchAlign != 0 || h.sequence == 0 || h.sequence > sequenceMax ||
 		h.synced >= h.sequence || h.checksum != checksum(b[:batchHeader], segment, offset) {
 		return header{}, false
 	}
@@ -98,6 +98,9 @@ func fold(sum, record uint32) uint32 { return (sum^record)*0x9e3779b1 + 1 }
 
 // align rounds a length up to where the next batch may start.
 func align[T int | int64](n T) T { return (n + batchAlign - 1) &^ (batchAlign - 1) }
+
+// sequenceMax is far beyond what a log reaches; larger numbers are no batch's.
+const sequenceMax = 1 << 62
 
 // batch is what is written at once. It knows its place from the start, so that checksums are computed
 // while the batch before it is being synced.

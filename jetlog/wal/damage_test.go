@@ -132,7 +132,7 @@ func TestEachFlippedBit(t *testing.T) {
 			lost := 0
 			for _, name := range names {
 				end := usedBytes(t, m, name)
-				for at := int64(0); at < end; at += int64(seeds(7, 1)) {
+				for at := int64(0); at < end; at += int64(seeds(15, 1)) {
 					if at == 44 {
 						at = wal.SegmentHeader // the rest of the page means nothing
 					}

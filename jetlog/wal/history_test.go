@@ -256,22 +256,31 @@ func verifyGroup(list []wal.Entry, p progress) error {
 // is there then as a state: all that is recovered counts as acknowledged.
 func check(fs vfs.FS, cfg wal.Config, before, after state) (found state, err error) {
 	cfg.FS = fs
+	err = inspect(cfg, before, after, func(_ *wal.Log, s state) error {
+		found = s
+		return nil
+	})
+	return found, err
+}
+
+// inspect is check with something to do while the log is open.
+func inspect(cfg wal.Config, before, after state, do func(*wal.Log, state) error) (err error) {
 	log, recovered, err := wal.Open(cfg)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	if len(recovered.Damage) > 0 {
-		return nil, fmt.Errorf("damage: %v", recovered.Damage)
+		return fmt.Errorf("damage: %v", recovered.Damage)
 	}
 	all, err := entries(recovered)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := verify(all, before, after); err != nil {
-		return nil, fmt.Errorf("%w (torn: %v)", err, recovered.Torn)
+		return fmt.Errorf("%w (torn: %v)", err, recovered.Torn)
 	}
-	found = state{}
+	found := state{}
 	for group, p := range after {
 		found[group] = progress{attempted: p.attempted, released: p.released}
 	}
@@ -280,7 +289,7 @@ func check(fs vfs.FS, cfg wal.Config, before, after state) (found state, err err
 		p.waited, p.acked = e.Index, e.Index
 		found[e.Group] = p
 	}
-	return found, nil
+	return do(log, found)
 }
 
 // resume is a history that goes on from what was found.

@@ -162,6 +162,26 @@ func (l *Log) place(ctx context.Context, size, reserve int) (*batch, error) {
 	}
 }
 
+// Room says whether Append would find room for so many bytes of payload in one record: nil, ErrNoSpace or
+// ErrFull. It is for those who must know before they begin what ends in AppendReserved.
+func (l *Log) Room(payloadBytes int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := &l.segments
+	switch err := l.usable(); {
+	case err != nil:
+		return err
+	case len(s.ready) > l.cfg.Reserve || l.queue.fits(recordHeader+payloadBytes):
+		return nil
+	case s.noSpace != nil:
+		s.retry()
+		return s.noSpace
+	case len(s.spares) == 0 && len(s.released) == 0 && s.files() >= l.most():
+		return ErrFull
+	}
+	return nil // a segment is being prepared
+}
+
 // usable says why the log takes nothing more.
 func (l *Log) usable() error {
 	switch {

@@ -176,6 +176,7 @@ func TestFullLogWaitsForRelease(t *testing.T) {
 		if s := log.Stats(); s.Segments != 5 || s.Ready != 1 {
 			t.Errorf("a full log has %d segments and %d ready, want 5 and the one in reserve", s.Segments, s.Ready)
 		}
+		is(t, log.Room(8000), wal.ErrFull)
 		var last wal.Position
 		for i := range uint64(10) { // as for what frees the log
 			p, err := log.AppendReserved(background, record1(2, i+1))
@@ -193,9 +194,14 @@ func TestFullLogWaitsForRelease(t *testing.T) {
 			t.Fatalf("a full log took a record: %v", err)
 		default:
 		}
+		changed := log.Changed()
 		log.Release(1, last)
 		ok(t, <-through)
+		<-changed
+		synctest.Wait()
+		ok(t, log.Room(4000))
 		ok(t, log.Close())
+		is(t, log.Room(1), wal.ErrClosed)
 	})
 }
 
@@ -217,6 +223,7 @@ func TestNoSpace(t *testing.T) {
 			synctest.Wait()
 		}
 		is(t, err, wal.ErrNoSpace)
+		is(t, log.Room(1000), wal.ErrNoSpace)
 		if !vfs.NoSpace(err) || !log.Stats().NoSpace {
 			t.Errorf("the error %v and the stats %+v do not tell of a full disk", err, log.Stats())
 		}

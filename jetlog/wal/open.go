@@ -38,10 +38,13 @@ func (l *Log) recover() (*Recovered, uint32, error) {
 }
 
 // adoptUsed takes over the segments with records; the log goes on in the last one, if at is not 0.
+//
+// The last one with batches says how far the positions have come: it stays until a later one does.
 func (l *Log) adoptUsed(r *recovery, at int64) error {
+	tail := r.tail()
 	for i, s := range r.segments[:r.used] {
 		x := &segment{
-			number: s.number, path: s.path, bytes: s.bytes, groups: s.groups, last: Position(s.last), retired: true,
+			number: s.number, path: s.path, bytes: s.bytes, groups: s.groups, last: Position(s.last), retired: i < tail,
 			damaged: slices.ContainsFunc(r.damage, func(d Damage) bool { return d.File == s.path }),
 		}
 		l.segments.used = append(l.segments.used, x)
@@ -53,7 +56,7 @@ func (l *Log) adoptUsed(r *recovery, at int64) error {
 		if err != nil {
 			return err
 		}
-		x.file, x.retired = f, false
+		x.file = f
 		l.queue.segment, l.queue.offset = x, at
 	}
 	return nil

@@ -20,22 +20,26 @@ func (q *queue) full(size, most int) bool { return q.bytes > 0 && q.bytes+size >
 
 // place returns the batch that so many bytes of records go into, if the segment has room for them.
 func (q *queue) place(size, most int) *batch {
-	if q.segment == nil || q.full(size, most) {
+	if q.full(size, most) {
 		return nil
 	}
-	if b := q.current; b != nil {
-		if b.offset+align(int64(len(b.buf)+size)) > q.segment.bytes {
-			return nil
-		}
-		return b
-	}
-	if q.offset+align(int64(batchHeader+size)) > q.segment.bytes {
+	switch {
+	case !q.fits(size):
 		return nil
+	case q.current == nil:
+		q.current = q.take()
+		q.current.begin(q.segment, q.offset, q.next)
+		q.next++
 	}
-	q.current = q.take()
-	q.current.begin(q.segment, q.offset, q.next)
-	q.next++
 	return q.current
+}
+
+// fits reports whether the segment has room for so many bytes of records.
+func (q *queue) fits(size int) bool {
+	if b := q.current; b != nil {
+		return b.offset+align(int64(len(b.buf)+size)) <= q.segment.bytes
+	}
+	return q.segment != nil && q.offset+align(int64(batchHeader+size)) <= q.segment.bytes
 }
 
 // take returns a batch that is not in use.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -210,6 +211,59 @@ func TestStartsUseNoSegments(t *testing.T) {
 	}
 }
 
+// TestPositionsNeverGoBack: even if all records are released, a start after any crash goes on behind the
+// positions that were given out before.
+func TestPositionsNeverGoBack(t *testing.T) {
+	for name, policy := range map[string]wal.Policy{"always": wal.Always, "os": wal.OS} {
+		var mu sync.Mutex // of what follows
+		var synced wal.Position
+		var log *wal.Log
+		type crash struct {
+			fs *vfs.Memory
+			at wal.Position
+		}
+		var crashes []crash
+		m := vfs.NewMemory()
+		cfg := config(vfs.NewRecorder(m, func(op vfs.Op) {
+			mu.Lock()
+			defer mu.Unlock()
+			if op.Kind&(vfs.OpsSync|vfs.OpWriteAt) != 0 && log != nil {
+				synced = max(synced, log.Synced())
+				crashes = append(crashes, crash{m.PowerCut(vfs.Lose), synced}, crash{m.PowerCut(vfs.Keep), synced})
+			}
+		}))
+		cfg.Policy = policy
+		synctest.Test(t, func(t *testing.T) {
+			use := func(l *wal.Log) {
+				mu.Lock()
+				defer mu.Unlock()
+				log = l
+			}
+			for range 3 {
+				use(nil)
+				log, _ := open(t, cfg)
+				use(log)
+				for i := range uint64(60) {
+					p, err := log.Append(background, wal.Record{Group: 1, Index: i, Payload: make([]byte, 500)})
+					ok(t, err)
+					ok(t, log.Wait(background, p))
+					log.Release(1, wal.End)
+					synctest.Wait()
+				}
+				ok(t, log.Close())
+			}
+		})
+		for i, c := range crashes {
+			log, r := open(t, config(c.fs))
+			p := appendOne(t, log, 1, 1)
+			if p <= c.at || r.Last < c.at || len(r.Damage) > 0 {
+				t.Fatalf("%s, crash %d: the next position is %d after %d, %d was synced; damage %v", name, i, p, r.Last, c.at, r.Damage)
+			}
+			ok(t, log.Close())
+		}
+	}
+}
+
 // TestDamagedSegmentIsKept: its file is not used again when nobody needs its records any more.
 func TestDamagedSegmentIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -274,10 +328,12 @@ func TestNamesOfADeadProcess(t *testing.T) {
 	m, _ := written(t, true)
 	first := segmentNames(t, m)[0]
 	ok(t, m.Rename(filepath.Join(dir, first), filepath.Join(dir, "spare-x")))
-	var mu atomic.Int32
+	var mu sync.Mutex // of cuts
 	var cuts []*vfs.Memory
 	cfg := config(vfs.NewRecorder(m, func(op vfs.Op) {
-		if op.Kind&vfs.OpsSync != 0 && mu.Add(1) < 100 {
+		mu.Lock()
+		defer mu.Unlock()
+		if op.Kind&vfs.OpsSync != 0 && len(cuts) < 100 {
 			cuts = append(cuts, m.PowerCut(vfs.Lose))
 		}
 	}))

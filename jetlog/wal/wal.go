@@ -64,6 +64,8 @@ var (
 	// ErrNoSpace: the disk is full and what was allocated ahead is used up. Nothing was appended; the
 	// same call may succeed later.
 	ErrNoSpace = errors.New("no space for another log segment")
+	// ErrFull: all segments that the log may have are in use; Append would wait until records are released.
+	ErrFull = errors.New("log is full until records are released")
 	// ErrTooLarge: the records do not fit into a segment together.
 	ErrTooLarge = errors.New("records are larger than a log segment")
 	// ErrVersion: a file was written by a newer version of the program.

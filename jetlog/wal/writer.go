@@ -13,6 +13,7 @@ type writer struct {
 	active   *segment // that was written to last
 	previous uint32   // checksum of the last batch
 	dirty    bool     // something in active is not synced
+	turned   bool     // nothing in active was ever synced
 }
 
 // write is the goroutine that writes. previous is the checksum of the last batch that is there.
@@ -92,22 +93,30 @@ func (w *writer) turnTo(s *segment) error {
 			return err
 		}
 	}
-	w.active = s
-	for _, f := range w.retire(s) {
+	w.active, w.turned = s, true
+	return nil
+}
+
+// retire gives up the segments before the active one. It has a batch that is synced: so there is always one
+// that says how far the positions have come, even if all records are released.
+func (w *writer) retire() error {
+	w.turned = false
+	for _, f := range w.before() {
 		if err := f.Close(); err != nil {
-			return fmt.Errorf("close a log segment before %d: %w", s.number, err)
+			return fmt.Errorf("close a log segment before %d: %w", w.active.number, err)
 		}
 	}
 	return nil
 }
 
-// retire notes that nothing is written any more to the segments before s, and returns their files.
-func (w *writer) retire(s *segment) (files []vfs.File) {
+// before notes that nothing is written any more to the segments before the active one, and returns their
+// files.
+func (w *writer) before() (files []vfs.File) {
 	l := w.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, used := range l.segments.used {
-		if used == s {
+		if used == w.active {
 			break
 		}
 		if used.file != nil {
@@ -130,6 +139,9 @@ func (w *writer) sync(b *batch) error {
 		synced = b.sequence
 	}
 	w.l.synced.Store(synced)
+	if w.turned {
+		return w.retire()
+	}
 	return nil
 }
 
