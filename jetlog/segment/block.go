@@ -169,8 +169,11 @@ func parseBlock(heads []byte) (block, error) {
 		subjects:  number(heads[28:]),
 	}
 	rest := heads[headsBytes:]
+	if b.count == 0 || b.subjects == 0 || b.count > len(rest)/entryBytes || b.subjects > len(rest)/4 {
+		return block{}, errFormat
+	}
 	restarts := (b.count + restartEvery - 1) / restartEvery * restartBytes
-	if b.count == 0 || b.subjects == 0 || b.count > len(rest)/entryBytes || restarts+4*b.subjects > len(rest) {
+	if restarts+4*b.subjects > len(rest) {
 		return block{}, errFormat
 	}
 	b.restarts, rest = rest[:restarts], rest[restarts:]
