@@ -39,6 +39,7 @@ type entry struct {
 	profile *accounts.Profile
 	subject string
 	stamp   subjects.Stamp
+	bytes   int // about what it keeps in memory
 	flags   entryFlag
 	plain   []target
 	queues  [][]target // members of one queue group each
@@ -69,26 +70,50 @@ func (b *bucket) again(h uint64) bool {
 	return false
 }
 
-// put makes e the newest; the first entry that no longer holds, or else the oldest, goes.
-func (b *bucket) put(e *entry) {
-	gone := 0
-	for gone < ways-1 && b.entries[gone] != nil && b.entries[gone].stamp.Valid() {
-		gone++
+// dispensable is the place of the entry that the next one takes: the first that no longer holds, or else the oldest.
+func (b *bucket) dispensable() int {
+	i := 0
+	for i < ways-1 && b.entries[i] != nil && b.entries[i].stamp.Valid() {
+		i++
 	}
+	return i
+}
+
+// put makes e the newest, in place of the entry at gone.
+func (b *bucket) put(e *entry, gone int) {
 	copy(b.entries[1:gone+1], b.entries[:gone])
 	b.entries[0] = e
 }
 
-// matchCache is a worker's memory of matches. It is bounded: a new entry replaces an old one.
+// entryBytes is what a cache may keep for each of its places on average: an entry with a few targets is half as
+// large.
+const entryBytes = 1 << 10
+
+// matchCache is a worker's memory of matches. It is bounded twice: a new entry replaces an old one, and when all
+// together have become too large, since their subjects are long or many subscribe, the cache begins anew.
 type matchCache struct {
 	exact    []bucket
 	prefixes []*entry
+	bytes    int                                       // sum over the entries
 	found    []*subjects.Entry[*accounts.Subscription] // scratch
 }
 
 // newMatchCache makes a cache for size subjects, a power of two.
 func newMatchCache(size int) matchCache {
 	return matchCache{exact: make([]bucket, size/ways), prefixes: make([]*entry, size/8)}
+}
+
+// admit makes room for e, which is to take the place of old.
+func (m *matchCache) admit(e, old *entry) {
+	m.bytes += e.bytes
+	if old != nil {
+		m.bytes -= old.bytes
+	}
+	if m.bytes > ways*len(m.exact)*entryBytes {
+		clear(m.exact)
+		clear(m.prefixes)
+		m.bytes = e.bytes
+	}
 }
 
 // hash mixes the profile in by its address, which the collector never moves.
@@ -111,7 +136,9 @@ func (m *matchCache) lookup(p *accounts.Profile, subject []byte) *entry {
 		}
 	}
 	e := m.fill(p, subject, h)
-	b.put(e)
+	gone := b.dispensable()
+	m.admit(e, b.entries[gone])
+	b.put(e, gone)
 	return e
 }
 
@@ -128,6 +155,7 @@ func (m *matchCache) lookupPrefix(p *accounts.Profile, subject []byte) *entry {
 	e := *s
 	if e == nil || e.hash != h || e.profile != p || e.subject != string(prefix) || !e.stamp.Valid() {
 		e = m.fillPrefix(p, prefix, h)
+		m.admit(e, *s)
 		*s = e
 	}
 	if e.flags&entryVaries != 0 || p.Account().Interest().HasLiteral(subject) {
@@ -136,9 +164,17 @@ func (m *matchCache) lookupPrefix(p *accounts.Profile, subject []byte) *entry {
 	return e
 }
 
+// newEntry takes the stamp; what is matched afterwards holds as long as it is valid.
+func newEntry(p *accounts.Profile, subject []byte, h uint64) *entry {
+	return &entry{
+		hash: h, profile: p, subject: string(subject), stamp: p.Account().Interest().Stamp(subject),
+		bytes: int(unsafe.Sizeof(entry{})) + len(subject),
+	}
+}
+
 func (m *matchCache) fillPrefix(p *accounts.Profile, prefix []byte, h uint64) *entry {
 	interest := p.Account().Interest()
-	e := &entry{hash: h, profile: p, subject: string(prefix), stamp: interest.Stamp(prefix)}
+	e := newEntry(p, prefix, h)
 	allowed, uniform := p.CanPublishPrefix(e.subject)
 	if !allowed {
 		e.flags |= entryDenied
@@ -187,7 +223,7 @@ func receives(sub *accounts.Subscription, subject string) bool {
 
 func (m *matchCache) fill(p *accounts.Profile, subject []byte, h uint64) *entry {
 	interest := p.Account().Interest()
-	e := &entry{hash: h, profile: p, subject: string(subject), stamp: interest.Stamp(subject)}
+	e := newEntry(p, subject, h)
 	if !p.CanPublish(e.subject) || reservedPrefix(subject) && p.Account().Name() != accounts.SystemName {
 		e.flags |= entryDenied
 	}
@@ -211,6 +247,7 @@ func (e *entry) resolve(found []*subjects.Entry[*accounts.Subscription], subject
 	if subject != nil {
 		prefixes = make([]byte, 0, size)
 	}
+	e.bytes += cap(prefixes) + len(found)*int(unsafe.Sizeof(target{}))
 	groups := map[string]int(nil)
 	for _, f := range found {
 		if subject != nil && !receives(f.Value, e.subject) {
@@ -258,12 +295,14 @@ func (m *matchCache) sweep() {
 		for w, e := range m.exact[i].entries {
 			if e != nil && !e.stamp.Valid() {
 				m.exact[i].entries[w] = nil
+				m.bytes -= e.bytes
 			}
 		}
 	}
 	for i, e := range m.prefixes {
 		if e != nil && !e.stamp.Valid() {
 			m.prefixes[i] = nil
+			m.bytes -= e.bytes
 		}
 	}
 	clear(m.found[:cap(m.found)])

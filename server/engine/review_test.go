@@ -4,10 +4,13 @@ import (
 	"bufio"
 	"io"
 	"net"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"runnel/server/accounts"
 	"runnel/server/wire"
@@ -160,5 +163,62 @@ func TestBoundTooLate(t *testing.T) {
 	w.flush()
 	if socket.bytes != 0 || c.Connected() {
 		t.Errorf("%d bytes delivered, connected: %t", socket.bytes, c.Connected())
+	}
+}
+
+// kept is what the entries of a cache have in memory, and how many there are.
+func (m *matchCache) kept() (bytes, entries int) {
+	all := slices.Clone(m.prefixes)
+	for _, b := range m.exact {
+		all = append(all, b.entries[:]...)
+	}
+	for _, e := range all {
+		if e == nil {
+			continue
+		}
+		entries++
+		bytes += len(e.subject)
+		for _, targets := range append(e.queues, e.plain) {
+			bytes += cap(targets) * int(unsafe.Sizeof(target{}))
+			for _, t := range targets {
+				bytes += len(t.prefix)
+			}
+		}
+	}
+	return bytes, entries
+}
+
+// TestMatchCacheBytes: subjects that are long and have many subscribers do not make a cache larger than others do.
+func TestMatchCacheBytes(t *testing.T) {
+	const size = 2048
+	x := newFixture(t, openConfig)
+	c := x.connect(&discarding{}, "")
+	for i := range 100 {
+		x.subscribe(c, "long.>", []string{"", "group"}[i%2], strconv.Itoa(i))
+	}
+	x.subscribe(c, "short.*", "", "s")
+	m := newMatchCache(size)
+	most, p := 0, c.profile.Load()
+	for i := range 2 * size {
+		subject := []byte("long." + strconv.Itoa(i/2) + strings.Repeat("x", 1000) + "." + strconv.Itoa(i/2))
+		if e := m.lookup(p, subject); len(e.plain) != 50 || len(e.queues) != 1 || len(e.queues[0]) != 50 {
+			t.Fatalf("%d subscriptions and %d groups found", len(e.plain), len(e.queues))
+		}
+		bytes, _ := m.kept()
+		most = max(most, bytes)
+	}
+	if limit := size * entryBytes * 3 / 2; most > limit { // slices have room to spare, which is not counted
+		t.Errorf("kept %d bytes, want %d at most", most, limit)
+	}
+	for i := range 2 * size {
+		m.lookup(p, []byte("short."+strconv.Itoa(i/2)))
+	}
+	if _, entries := m.kept(); entries < size/2 {
+		t.Errorf("%d entries with one target kept, want most of %d", entries, size)
+	}
+	c.removeAllSubscriptions()
+	m.sweep()
+	if bytes, entries := m.kept(); entries != 0 || m.bytes != 0 {
+		t.Errorf("%d entries are left of %d bytes, which count as %d", entries, bytes, m.bytes)
 	}
 }
