@@ -29,6 +29,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return configCommand(args[1:], stdout, stderr)
 	case "healthcheck":
 		return healthCommand(ctx, args[1:], stderr)
+	case "store":
+		return storeCommand(args[1:], stdout, stderr)
 	case "version":
 		printVersion(stdout)
 		return 0

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"runnel/jetlog/command"
 	"runnel/jetlog/segment"
@@ -71,8 +72,11 @@ func (d *StreamDamage) Unwrap() error { return d.Err }
 func damageOf(id uint64, name string, err error) *StreamDamage {
 	d := &StreamDamage{Stream: id, Name: name, Err: err}
 	var c *segment.Corruption
+	var path *fs.PathError
 	if errors.As(err, &c) {
 		d.File, d.Offset, d.First, d.Last = c.File, c.Offset, c.First, c.Last
+	} else if errors.As(err, &path) {
+		d.File = path.Path
 	}
 	return d
 }

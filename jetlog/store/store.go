@@ -22,7 +22,7 @@ import (
 
 // Config says where a store is and how it works. Zero values mean the defaults.
 type Config struct {
-	FS  vfs.FS // required
+	FS  vfs.FS // default vfs.Disk
 	Dir string // required; made if it is missing
 
 	// Policy is what results wait for: a sync by default.
@@ -48,8 +48,11 @@ type Config struct {
 }
 
 func (c Config) withDefaults() (Config, error) {
-	if c.FS == nil || c.Dir == "" {
-		return c, errors.New("a store needs a file system and a directory")
+	if c.Dir == "" {
+		return c, errors.New("a store needs a directory")
+	}
+	if c.FS == nil {
+		c.FS = vfs.Disk{}
 	}
 	c.LogBytes = cmp.Or(c.LogBytes, 512<<20)
 	c.LogSegmentBytes = cmp.Or(c.LogSegmentBytes, 16<<20)

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"runnel/jetlog/store"
+)
+
+const storeHelp = `Usage:
+  runnel store check   [--json] DIR
+  runnel store salvage --account ACCOUNT --stream STREAM [--out FILE] [--json] DIR
+  runnel store dump    [--stream STREAM] [--messages] DIR
+
+Looks at the streams in a store directory that no server has open. Nothing in it
+is changed.
+
+  check     recovers the store in memory, verifies every checksum and every
+            invariant by reading all messages, and adds up what was published
+            and what was removed. Exits with 1 if something is wrong.
+  salvage   reads what can be read of a damaged stream and writes it, one message
+            a line as JSON, and says which sequences are lost. Exits with 1 if
+            something is.
+  dump      writes streams, consumers, and messages too if asked.
+
+Flags:
+`
+
+// storeFlags are those of all three commands.
+type storeFlags struct {
+	json, messages       bool
+	account, stream, out string
+	keyFile              string
+}
+
+// storeCommand runs "runnel store".
+func storeCommand(args []string, stdout, stderr io.Writer) int {
+	var f storeFlags
+	flags := flag.NewFlagSet("store", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprint(stderr, storeHelp)
+		flags.PrintDefaults()
+	}
+	flags.BoolVar(&f.json, "json", false, "write the result as JSON")
+	flags.BoolVar(&f.messages, "messages", false, "dump messages too")
+	flags.StringVar(&f.account, "account", "", "`name` of the stream's account")
+	flags.StringVar(&f.stream, "stream", "", "`name` of the stream")
+	flags.StringVar(&f.out, "out", "", "`file` for the messages; default is standard output")
+	flags.StringVar(&f.keyFile, "key-file", "", "`file` with the key of an encrypted store: 64 hex digits")
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		if err := flags.Parse(args); err != nil {
+			return usageCode(err)
+		}
+		flags.Usage()
+		return 2
+	}
+	if err := flags.Parse(args[1:]); err != nil {
+		return usageCode(err)
+	}
+	if flags.NArg() != 1 {
+		flags.Usage()
+		return 2
+	}
+	cfg, err := f.config(flags.Arg(0))
+	if err != nil {
+		return fail(stderr, err)
+	}
+	ok := true
+	switch args[0] {
+	case "check":
+		ok, err = checkStore(cfg, f.json, stdout)
+	case "salvage":
+		ok, err = salvageStore(cfg, &f, stdout, stderr)
+	case "dump":
+		err = store.Dump(cfg, stdout, f.stream, f.messages)
+	default:
+		flags.Usage()
+		return 2
+	}
+	if err != nil {
+		return fail(stderr, err)
+	}
+	if !ok {
+		return 1
+	}
+	return 0
+}
+
+func (f *storeFlags) config(dir string) (store.Config, error) {
+	cfg := store.Config{Dir: dir}
+	if f.keyFile == "" {
+		return cfg, nil
+	}
+	text, err := os.ReadFile(f.keyFile)
+	if err != nil {
+		return cfg, err
+	}
+	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil {
+		return cfg, fmt.Errorf("%s: a key is 64 hex digits: %w", f.keyFile, err)
+	}
+	cfg.Encryption.Key = key
+	return cfg, nil
+}
+
+// checkStore writes what a check has found; it is false if something is wrong.
+func checkStore(cfg store.Config, asJSON bool, w io.Writer) (bool, error) {
+	found, err := store.Check(cfg)
+	if err != nil {
+		return false, err
+	}
+	ok := len(found.Problems) == 0
+	if asJSON {
+		return ok, writeJSON(w, found)
+	}
+	fmt.Fprintf(w, "store %s: %d files of %d bytes, %d commands in the log only\n", found.Store, found.Files, found.Bytes, found.Replayed)
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "ACCOUNT\tSTREAM\tFIRST\tLAST\tMESSAGES\tBYTES\tPUBLISHED\tREMOVED\tCONSUMERS\tFILES\tSTATE")
+	for _, s := range found.Streams {
+		state := "ok"
+		if s.Problem != "" {
+			state = "DAMAGED"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%s\n", s.Account, s.Name, s.First, s.Last, s.Messages, s.Bytes,
+			s.Published, reasons(s.Removed), s.Consumers, s.Files, state)
+	}
+	if err := t.Flush(); err != nil {
+		return false, err
+	}
+	for _, note := range found.Notes {
+		fmt.Fprintln(w, "note:", note)
+	}
+	for _, problem := range found.Problems {
+		fmt.Fprintln(w, "problem:", problem)
+	}
+	if ok {
+		fmt.Fprintln(w, "all is well")
+	}
+	return ok, nil
+}
+
+// reasons shows counters of removals in one word.
+func reasons(removed map[string]uint64) string {
+	var words []string
+	for reason, n := range removed {
+		words = append(words, fmt.Sprintf("%s:%d", reason, n))
+	}
+	if len(words) == 0 {
+		return "-"
+	}
+	slices.Sort(words)
+	return strings.Join(words, ",")
+}
+
+// salvageStore writes what is left of a stream; it is false if something is lost.
+func salvageStore(cfg store.Config, f *storeFlags, stdout, stderr io.Writer) (ok bool, err error) {
+	out := stdout
+	if f.out != "" {
+		file, err := os.OpenFile(f.out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return false, err
+		}
+		defer func() {
+			if closed := file.Close(); err == nil {
+				err = closed
+			}
+		}()
+		out = file
+	}
+	result, err := store.Salvage(cfg, f.account, f.stream, func(m store.Message) error { return writeMessage(out, &m) })
+	if err != nil {
+		return false, err
+	}
+	summary := stderr
+	if f.out != "" {
+		summary = stdout
+	}
+	ok = len(result.Lost) == 0 && len(result.Damage) == 0
+	if f.json {
+		return ok, writeJSON(summary, result)
+	}
+	for _, damage := range result.Damage {
+		fmt.Fprintln(summary, "damage:", damage)
+	}
+	for _, r := range result.Lost {
+		fmt.Fprintf(summary, "lost: sequences %d to %d\n", r.First, r.Last)
+	}
+	fmt.Fprintf(summary, "%d messages\n", result.Messages)
+	return ok, nil
+}
+
+// writeMessage writes a message as one line; bytes are in base 64.
+func writeMessage(w io.Writer, m *store.Message) error {
+	b, err := json.Marshal(struct {
+		Sequence uint64 `json:"seq"`
+		Time     int64  `json:"time_ns"`
+		Subject  string `json:"subject"`
+		Header   []byte `json:"hdrs,omitempty"`
+		Payload  []byte `json:"data,omitempty"`
+	}{m.Sequence, m.Time, m.Subject, m.Header, m.Payload})
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
+func writeJSON(w io.Writer, value any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(value)
+}

@@ -1,0 +1,147 @@
+package store_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"runnel/jetlog"
+	"runnel/jetlog/command"
+	"runnel/jetlog/store"
+	"runnel/jetlog/vfs"
+	"runnel/jetlog/wal"
+)
+
+// BenchmarkPublish measures messages of 128 bytes that are stored and safe, with so many in flight, by
+// one goroutine: index and limits included. The control is the log alone, with the same records; their
+// ratio says what streams cost. The baseline writes and syncs one file a message, and has one in flight.
+func BenchmarkPublish(b *testing.B) {
+	for _, streams := range []int{1, 100} {
+		for _, inFlight := range []int{16, 256, 4096} {
+			name := fmt.Sprintf("streams=%d/inflight=%d", streams, inFlight)
+			b.Run(name+"/control", func(b *testing.B) { benchLog(b, streams, inFlight) })
+			b.Run(name+"/store", func(b *testing.B) { benchStore(b, streams, inFlight) })
+		}
+	}
+	b.Run("baseline", benchFiles)
+}
+
+func benchStore(b *testing.B, streams, inFlight int) {
+	s := open(b, store.Config{FS: vfs.Disk{}, Dir: filepath.Join(b.TempDir(), "store"), ScrubBytes: -1})
+	var all []*store.Stream
+	var subjects []string
+	for i := range streams {
+		cfg := unlimited(fmt.Sprintf("s%d", i))
+		subjects = append(subjects, cfg.Name+".orders.new")
+		cfg.MaxMessages = 1 << 40
+		all = append(all, create(b, s, cfg))
+	}
+	slots := make(chan struct{}, inFlight)
+	done := func(r jetlog.Result, err error) {
+		if err != nil || !r.Stored {
+			b.Errorf("%+v, %v", r, err)
+		}
+		<-slots
+	}
+	ctx := context.Background()
+	b.ReportAllocs()
+	b.SetBytes(128)
+	start := processorTime(b)
+	b.ResetTimer()
+	for i := range b.N {
+		slots <- struct{}{}
+		c := &command.Publish{Time: int64(i), Subject: subjects[i%streams], Payload: make([]byte, 128)}
+		if err := all[i%streams].Start(ctx, c, done); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for range inFlight {
+		slots <- struct{}{}
+	}
+	b.StopTimer()
+	report(b, start)
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func report(b *testing.B, start time.Duration) {
+	b.Helper()
+	b.ReportMetric(float64(processorTime(b)-start)/float64(b.N), "cpu-ns/op")
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msg/s")
+}
+
+func benchLog(b *testing.B, streams, inFlight int) {
+	log, _, err := wal.Open(wal.Config{FS: vfs.Disk{}, Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx := context.Background()
+	window := make([]wal.Position, 0, inFlight)
+	var encoded []byte
+	b.ReportAllocs()
+	b.SetBytes(128)
+	start := processorTime(b)
+	b.ResetTimer()
+	for i := range b.N {
+		if len(window) == inFlight {
+			if err := log.Wait(ctx, window[0]); err != nil {
+				b.Fatal(err)
+			}
+			n, safe := 0, log.Durable()
+			for n < len(window) && window[n] <= safe {
+				n++
+			}
+			window = window[:copy(window, window[n:])]
+		}
+		c := &command.Publish{Time: int64(i), Subject: "s12.orders.new", Payload: make([]byte, 128)}
+		encoded = command.Append(encoded[:0], c)
+		p, err := log.Append(ctx, wal.Record{Group: uint64(i % streams), Kind: 1, Index: uint64(i), Payload: encoded})
+		if err != nil {
+			b.Fatal(err)
+		}
+		window = append(window, p)
+		if i%100_000 == 0 {
+			for g := range streams {
+				log.Release(uint64(g), p)
+			}
+		}
+	}
+	if len(window) > 0 {
+		if err := log.Wait(ctx, window[len(window)-1]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.StopTimer()
+	report(b, start)
+	if err := log.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// benchFiles appends to a file and syncs it, message by message.
+func benchFiles(b *testing.B) {
+	f, err := os.Create(filepath.Join(b.TempDir(), "messages"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	message := make([]byte, 160)
+	start := processorTime(b)
+	b.ResetTimer()
+	for i := range b.N {
+		binary.LittleEndian.PutUint64(message, uint64(i))
+		if _, err := f.Write(message); err != nil {
+			b.Fatal(err)
+		}
+		if err := f.Sync(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.StopTimer()
+	report(b, start)
+}

@@ -1,0 +1,187 @@
+package store
+
+import (
+	"fmt"
+
+	"runnel/jetlog"
+	"runnel/jetlog/segment"
+)
+
+// Range is sequences from First to Last, both included.
+type Range struct {
+	First uint64 `json:"first"`
+	Last  uint64 `json:"last"`
+}
+
+// Message is a stored message.
+type Message = jetlog.Message
+
+// Salvaged says what could be read of a stream.
+type Salvaged struct {
+	Messages uint64 `json:"messages"`
+	// Lost are sequences whose messages may have been in what is damaged.
+	Lost []Range `json:"lost,omitempty"`
+	// Damage is what was met, in words.
+	Damage []string `json:"damage,omitempty"`
+}
+
+// Salvage reads what can be read of a stream, in the order of sequences, and changes nothing. Messages
+// in blocks that are damaged are left out and told in the result. It ends at the first error of yield.
+//
+// When files of the stream cannot be opened, what has gone since the last flush is given too, and what
+// came since then is not.
+func Salvage(cfg Config, account, name string, yield func(Message) error) (*Salvaged, error) {
+	s, _, err := inspect(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close() // nothing of it lasts
+	t := s.Stream(account, name)
+	if t == nil {
+		return nil, fmt.Errorf("stream %q: %w", name, ErrNotFound)
+	}
+	v := &salvager{store: s, stream: t, gone: newRemoved(), yield: yield}
+	if err := t.Err(); err != nil {
+		v.result.Damage = append(v.result.Damage, err.Error())
+	}
+	if t.body != nil {
+		return v.fromBody()
+	}
+	return v.fromFiles()
+}
+
+// salvager goes through a stream.
+type salvager struct {
+	store  *Store
+	stream *Stream
+	gone   *removed
+	yield  func(Message) error
+	result Salvaged
+	next   uint64 // behind the last message
+}
+
+// give hands a message on.
+func (v *salvager) give(m jetlog.Message) error {
+	v.result.Messages++
+	v.next = m.Sequence + 1
+	return v.yield(m)
+}
+
+// fromBody reads a stream that has started, file by file, then what is only in the log.
+func (v *salvager) fromBody() (*Salvaged, error) {
+	b := v.stream.body
+	v.gone = b.gone
+	for _, p := range b.parts {
+		if err := v.part(p.file.segment, Range{p.spanned.first, p.spanned.last}); err != nil {
+			return nil, err
+		}
+	}
+	for seq, _ := b.active.Next(0); seq != 0; seq, _ = b.active.Next(seq + 1) {
+		m, _ := b.active.Load(seq) // a memory table cannot fail
+		if err := v.give(m); err != nil {
+			return nil, err
+		}
+	}
+	return &v.result, nil
+}
+
+// fromFiles reads the files of a stream that has not started.
+func (v *salvager) fromFiles() (*Salvaged, error) {
+	e := v.store.catalog.streams[v.stream.id]
+	v.gone.floor, v.gone.pages = e.floor, e.pages
+	state, err := jetlog.Restore(e.snapshot)
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range e.parts {
+		f := v.store.files[p.file]
+		if f.failure == nil {
+			x, _ := f.segment.Extent(v.stream.id)
+			err = v.part(f.segment, Range{x.First, x.Last})
+		} else {
+			// Without its footer nobody knows what the file had: all up to where the next begins.
+			err = v.broken(f, Range{v.next, v.begin(e.parts[i+1:], state.State().Last)})
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &v.result, nil
+}
+
+// begin is the last sequence before the first of some files that can be opened.
+func (v *salvager) begin(parts []partEntry, last uint64) uint64 {
+	for _, p := range parts {
+		if f := v.store.files[p.file]; f.failure == nil {
+			if x, ok := f.segment.Extent(v.stream.id); ok {
+				return x.First - 1
+			}
+		}
+	}
+	return last
+}
+
+// part reads a file that can be opened.
+func (v *salvager) part(s *segment.Segment, all Range) error {
+	damaged := false
+	v.next = max(v.next, all.First)
+	for m, err := range s.Messages(v.stream.id, 0) {
+		if err != nil {
+			v.result.Damage = append(v.result.Damage, err.Error())
+			damaged = true
+			continue
+		}
+		if damaged {
+			v.lose(m.Sequence - 1)
+			damaged = false
+		}
+		if err := v.message(m); err != nil {
+			return err
+		}
+	}
+	if damaged {
+		v.lose(all.Last)
+	}
+	return nil
+}
+
+// broken reads what is whole of a file that cannot be opened.
+func (v *salvager) broken(f *file, all Range) error {
+	_, keys := v.store.seal.segmentKeys()
+	for m, err := range segment.Salvage(v.store.cfg.FS, v.store.segmentPath(f.number), keys) {
+		if err != nil {
+			v.result.Damage = append(v.result.Damage, err.Error())
+			break
+		}
+		if m.Stream != v.stream.id {
+			continue
+		}
+		v.lose(m.Sequence - 1)
+		if err := v.message(m.Message); err != nil {
+			return err
+		}
+	}
+	v.lose(all.Last)
+	return nil
+}
+
+func (v *salvager) message(m segment.Message) error {
+	if v.gone.has(m.Sequence) {
+		v.next = m.Sequence + 1
+		return nil
+	}
+	return v.give(jetlog.Message{Sequence: m.Sequence, Time: m.Time, Subject: m.Subject, Header: m.Header, Payload: m.Payload})
+}
+
+// lose notes that what was expected up to a sequence did not come, but for what has gone anyway.
+func (v *salvager) lose(last uint64) {
+	for seq := v.gone.next(v.next); seq <= last; seq = v.gone.next(seq) {
+		r := Range{seq, seq}
+		for r.Last < last && !v.gone.has(r.Last+1) {
+			r.Last++
+		}
+		v.result.Lost = append(v.result.Lost, r)
+		seq = r.Last + 1
+	}
+	v.next = max(v.next, last+1)
+}
