@@ -65,10 +65,12 @@ type gap struct {
 	number  uint64
 	reason  string // "" if it is worth a look inside
 	certain bool   // damage, whatever is said to be synced
+	holder  uint64 // number of the segment that shows the gap as long as it is there
 }
 
 // examine describes a gap as damage, as exactly as it can.
 func (r *recovery) examine(g gap) error {
+	r.damaged[g.holder] = true
 	whole := Damage{
 		File: g.path, Offset: g.offset, Bytes: g.bytes, Reason: g.reason,
 		First: Position(g.first), Last: Position(g.last), Harmless: g.known,

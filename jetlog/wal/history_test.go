@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
 
@@ -13,8 +14,8 @@ import (
 	"runnel/jetlog/wal"
 )
 
-// long makes the sweeps go through many more seeds.
-var long = flag.Bool("long", false, "sweep many more seeds (minutes)")
+// long makes the sweeps go through many more seeds; so does the build tag long.
+var long = flag.Bool("long", longByDefault, "sweep many more seeds (minutes)")
 
 // seeds is how many seeds a sweep takes.
 func seeds(few, many uint64) uint64 {
@@ -117,9 +118,7 @@ func (h *history) snapshot() state {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := state{}
-	for group, p := range h.state {
-		s[group] = p
-	}
+	maps.Copy(s, h.state)
 	return s
 }
 

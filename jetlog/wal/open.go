@@ -4,7 +4,7 @@ import "slices"
 
 // recover reads what is there and prepares the log to go on. It returns the checksum of the last batch.
 func (l *Log) recover() (*Recovered, uint32, error) {
-	r := recovery{maker: l.maker}
+	r := recovery{maker: l.maker, damaged: map[uint64]bool{}}
 	if err := r.recover(); err != nil {
 		return nil, 0, err
 	}
@@ -45,7 +45,7 @@ func (l *Log) adoptUsed(r *recovery, at int64) error {
 	for i, s := range r.segments[:r.used] {
 		x := &segment{
 			number: s.number, path: s.path, bytes: s.bytes, groups: s.groups, last: Position(s.last), retired: i < tail,
-			damaged: slices.ContainsFunc(r.damage, func(d Damage) bool { return d.File == s.path }),
+			damaged: r.damaged[s.number], pinned: r.damaged[s.number],
 		}
 		l.segments.used = append(l.segments.used, x)
 		l.segments.next = s.number + 1

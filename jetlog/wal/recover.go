@@ -21,6 +21,7 @@ type recovery struct {
 	checksum uint32     // of that one
 	gaps     []gap      // in order
 	damage   []Damage
+	damaged  map[uint64]bool // numbers of the segments that show it
 	torn     *Torn
 }
 
@@ -112,7 +113,7 @@ func (r *recovery) join() error {
 			r.missing(r.segments[i-1], s)
 		}
 		if s.damage != "" {
-			g := gap{path: s.path, number: s.number, reason: s.damage, certain: true}
+			g := gap{path: s.path, number: s.number, holder: s.number, reason: s.damage, certain: true}
 			g.bytes, g.first, g.last = segmentHeader, r.last+1, r.last
 			if s.last == 0 {
 				g.bytes = 0 // there may have been more
@@ -145,14 +146,14 @@ func (r *recovery) holes(s *scanned, follows bool) {
 				h.first = max(h.last, 1)
 			}
 		}
-		r.gaps = append(r.gaps, gap{hole: *h, path: s.path, number: s.number})
+		r.gaps = append(r.gaps, gap{hole: *h, path: s.path, number: s.number, holder: s.number})
 	}
 }
 
 // missing notes that there are no segments between two that do not follow one another.
 func (r *recovery) missing(a, b *scanned) {
 	g := gap{
-		path: r.maker.path(segmentName(a.number + 1)), number: a.number + 1, certain: true,
+		path: r.maker.path(segmentName(a.number + 1)), number: a.number + 1, holder: a.number, certain: true,
 		reason: fmt.Sprintf("%d segments are missing", b.number-a.number-1),
 	}
 	g.first, g.last = r.last+1, r.last
@@ -165,7 +166,7 @@ func (r *recovery) missing(a, b *scanned) {
 // seam looks at the place between a segment with batches and the next one that has some.
 func (r *recovery) seam(before, next int, adjacent bool) error {
 	a, b := r.segments[before], r.segments[next]
-	g := gap{path: a.path, number: a.number, hole: hole{offset: a.end}}
+	g := gap{path: a.path, number: a.number, holder: a.number, hole: hole{offset: a.end}}
 	startsWithHole := len(b.holes) > 0 && b.holes[0].first == 0
 	switch {
 	case b.first > a.last+1 && adjacent && !startsWithHole:

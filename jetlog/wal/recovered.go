@@ -15,7 +15,7 @@ type Recovered struct {
 	// Torn is what was cut off the end; nil if nothing was recognised there.
 	Torn *Torn
 	// Damage is what is not as it was written although it was synced. The log works in spite of it; who
-	// owns the groups decides what becomes of them.
+	// owns the groups decides what becomes of them, writes that down, and calls AcceptDamage.
 	Damage []Damage
 
 	fs     vfs.FS

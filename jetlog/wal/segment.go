@@ -58,6 +58,7 @@ type segment struct {
 	last    Position            // of the last batch
 	retired bool                // nothing is written any more
 	damaged bool                // recovery found damage: not to be used again
+	pinned  bool                // and nobody has accepted that yet
 }
 
 // putSegmentHeader fills a page.

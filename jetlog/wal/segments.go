@@ -81,7 +81,7 @@ func (s *segments) release(group uint64, before Position) {
 // row without gaps.
 func (s *segments) collect() {
 	n := 0
-	for n < len(s.used) && s.used[n].retired && len(s.used[n].groups) == 0 {
+	for n < len(s.used) && s.used[n].retired && !s.used[n].pinned && len(s.used[n].groups) == 0 {
 		n++
 	}
 	if n > 0 {
@@ -113,19 +113,19 @@ type Pinned struct {
 	Segment uint64   // its number
 	Last    Position // of its last batch
 	Groups  []uint64 // groups whose records in it are needed, in ascending order
+	Damaged bool     // AcceptDamage was not called
 }
 
 // Pinned says what keeps the oldest segment. Whoever owns these groups can write their state elsewhere, or
-// append the records again, and then release what is up to Last. It is false if there is no segment with
-// records.
+// append the records again, and then release what is up to Last. It is false if nothing does.
 func (l *Log) Pinned() (Pinned, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.segments.used) == 0 || len(l.segments.used[0].groups) == 0 {
+	if len(l.segments.used) == 0 || len(l.segments.used[0].groups) == 0 && !l.segments.used[0].pinned {
 		return Pinned{}, false
 	}
 	oldest := l.segments.used[0]
-	p := Pinned{Segment: oldest.number, Last: oldest.last}
+	p := Pinned{Segment: oldest.number, Last: oldest.last, Damaged: oldest.pinned}
 	for g := range oldest.groups {
 		p.Groups = append(p.Groups, g)
 	}
@@ -141,4 +141,16 @@ func (l *Log) Release(group uint64, before Position) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.segments.release(group, before)
+}
+
+// AcceptDamage says that what Recovered.Damage tells is written down elsewhere, or repaired. Until then the
+// segments with damage stay, whatever is released, and every start tells it again. From then on their files
+// are kept under another name when nobody needs them.
+func (l *Log) AcceptDamage() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.segments.used {
+		s.pinned = false
+	}
+	l.segments.collect()
 }

@@ -264,7 +264,7 @@ func TestPositionsNeverGoBack(t *testing.T) {
 	}
 }
 
-// TestDamagedSegmentIsKept: its file is not used again when nobody needs its records any more.
+// TestDamagedSegmentIsKept: damage is told until it is accepted, and the file is not used again.
 func TestDamagedSegmentIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := written(t, true)
@@ -279,6 +279,19 @@ func TestDamagedSegmentIsKept(t *testing.T) {
 		for group := range uint64(4) {
 			log.Release(group, wal.End)
 		}
+		synctest.Wait()
+		if p, pinned := log.Pinned(); !pinned || !p.Damaged || len(p.Groups) > 0 {
+			t.Errorf("pinned %v by %+v, want by the damage", pinned, p)
+		}
+		ok(t, log.Close())
+		log, r = open(t, config(m))
+		if len(r.Damage) != 1 {
+			t.Fatalf("damage %v, want it again: nobody has accepted it", r.Damage)
+		}
+		for group := range uint64(4) {
+			log.Release(group, wal.End)
+		}
+		log.AcceptDamage()
 		synctest.Wait()
 		ok(t, log.Close())
 		kept := strings.TrimSuffix(names[0], ".wal") + ".damaged"
