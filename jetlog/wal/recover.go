@@ -3,7 +3,6 @@ package wal
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -83,9 +82,9 @@ func (r *recovery) spare(path string) error {
 
 // scan reads all segments, the newest first: where one starts is where those before it end.
 func (r *recovery) scan(numbers []uint64) error {
-	limit := uint64(math.MaxUint64)
+	limit := unknown
 	for _, n := range slices.Backward(numbers) {
-		s, err := scanSegment(r.maker.fs, r.maker.path(segmentName(n)), n, r.maker.id, limit)
+		s, err := scanSegment(r.maker.fs, r.maker.path(segmentName(n)), n, r.maker.id, bounds{unknown, limit})
 		if err != nil {
 			return err
 		}
@@ -250,15 +249,16 @@ func (r *recovery) closing() *scanned {
 
 // rescan reads segments again that have batches after one that is the last to count.
 func (r *recovery) rescan(segments []*scanned, last uint64) error {
+	after := uint64(0)
 	for i, s := range segments {
-		if s.last <= last {
-			continue
+		if s.last > last {
+			again, err := scanSegment(r.maker.fs, s.path, s.number, r.maker.id, bounds{after, last})
+			if err != nil {
+				return err
+			}
+			segments[i] = again
 		}
-		again, err := scanSegment(r.maker.fs, s.path, s.number, r.maker.id, last)
-		if err != nil {
-			return err
-		}
-		segments[i] = again
+		after = max(after, segments[i].last)
 	}
 	return nil
 }
@@ -288,7 +288,7 @@ func (r *recovery) prove() error {
 	if err != nil {
 		return fmt.Errorf("write the end of the log again: %w", err)
 	}
-	again, err := scanSegment(r.maker.fs, made.path, number, r.maker.id, math.MaxUint64)
+	again, err := scanSegment(r.maker.fs, made.path, number, r.maker.id, bounds{unknown, unknown})
 	if err != nil {
 		return err
 	}

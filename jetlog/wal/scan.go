@@ -41,16 +41,24 @@ type hole struct {
 // position is that of the records in it: exact if only one batch is concerned.
 func (h hole) position() uint64 { return max(h.first, h.last) }
 
-// scanSegment reads a segment, up to a sequence; what is behind was written again in a later segment.
-func scanSegment(fs vfs.FS, path string, number uint64, id [16]byte, limit uint64) (*scanned, error) {
+// bounds are the sequences of the batches that count in a segment: behind after, which is what the
+// segments before it have, if that is known, and up to limit. What is behind that was written again in a
+// later segment, or was cut off.
+type bounds struct{ after, limit uint64 }
+
+// unknown stands for bounds that are not known.
+const unknown = ^uint64(0)
+
+// scanSegment reads a segment.
+func scanSegment(fs vfs.FS, path string, number uint64, id [16]byte, in bounds) (*scanned, error) {
 	s := &scanned{number: number, path: path, end: segmentHeader, groups: map[uint64]Position{}}
 	return s, withWindow(fs, path, number, func(w *window) error {
 		s.bytes = w.bytes
-		return s.scan(w, id, limit)
+		return s.scan(w, id, in)
 	})
 }
 
-func (s *scanned) scan(w *window, id [16]byte, limit uint64) error {
+func (s *scanned) scan(w *window, id [16]byte, in bounds) error {
 	page, err := w.view(0, segmentHeader)
 	if err != nil {
 		return err
@@ -69,8 +77,11 @@ func (s *scanned) scan(w *window, id [16]byte, limit uint64) error {
 				return err
 			}
 		}
-		if h.sequence > limit {
-			return s.finish(w, at, h, limit)
+		if h.sequence > in.limit {
+			if s.last == 0 && in.after >= in.limit {
+				return nil // nothing in here counts; or nobody knows, and then it is missing
+			}
+			return s.finish(w, at, h, in.limit)
 		}
 		s.synced = max(s.synced, h.synced)
 		if h.flags&batchClosing != 0 {
