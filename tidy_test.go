@@ -55,9 +55,11 @@ var layers = []layer{
 	{"jetlog/command", "jetlog/codec jetlog/config", ""},
 	{"jetlog", "subjects headers jetlog/codec jetlog/config jetlog/command", ""},
 	{"jetlog/segment", "subjects jetlog/vfs", compress + "/s2 " + crypto},
+	{"jetlog/seal", "jetlog/segment", crypto},
+	{"jetlog/shadow", "jetlog/vfs", ""},
 	{
 		"jetlog/store",
-		"subjects headers jetlog/vfs jetlog/wal jetlog/codec jetlog/config jetlog/command jetlog jetlog/segment", crypto,
+		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/codec jetlog/config jetlog/command jetlog jetlog/segment", crypto,
 	},
 	// 2: the parts of a server, each alone.
 	{"server/wire", "subjects headers", ""},

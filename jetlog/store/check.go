@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"runnel/jetlog"
+	"runnel/jetlog/shadow"
 )
 
 // Findings are what a check of a store has found.
@@ -48,7 +49,7 @@ func inspect(cfg Config) (*Store, *Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg.FS, cfg.ScrubBytes = newShadow(cfg.FS), -1
+	cfg.FS, cfg.ScrubBytes = shadow.New(cfg.FS), -1
 	cfg.FlushBytes, cfg.FlushAge, cfg.LogBytes = 1<<50, 1<<62, 1<<40
 	return Open(cfg)
 }

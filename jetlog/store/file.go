@@ -55,7 +55,7 @@ func parseSegmentName(name string) (prefix string, number uint64, ok bool) {
 // of the store.
 func (s *Store) openFile(e *fileEntry) *file {
 	f := &file{fileEntry: *e}
-	_, keys := s.seal.segmentKeys()
+	_, keys := s.seal.SegmentKeys()
 	f.segment, f.failure = segment.Open(s.cfg.FS, s.segmentPath(e.number), segment.Config{Keys: keys, Cache: s.cache})
 	if f.failure != nil {
 		return f

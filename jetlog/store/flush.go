@@ -255,7 +255,7 @@ func (t *task) compressed() bool {
 func (s *Store) newFile(compress bool, write func(*segment.Writer) error) (*file, error) {
 	number := s.nextFile()
 	name := s.segmentPath(number)
-	key, _ := s.seal.segmentKeys()
+	key, _ := s.seal.SegmentKeys()
 	w, err := segment.Create(s.cfg.FS, name+temporary, segment.WriterConfig{
 		Compress: compress, Key: key, Cipher: s.cfg.Encryption.Cipher,
 	})

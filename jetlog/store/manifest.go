@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"runnel/jetlog/seal"
 	"runnel/jetlog/vfs"
 )
 
@@ -42,8 +43,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type manifest struct {
 	fs     vfs.FS
 	dir    string
-	id     [16]byte // of the store
-	seal   *sealer  // nil if nothing is sealed
+	id     [16]byte     // of the store
+	seal   *seal.Sealer // nil if nothing is sealed
 	number uint64
 	file   vfs.File
 	offset int64 // where the next record goes
@@ -164,6 +165,12 @@ func (m *manifest) header(number uint64) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
+// boundTo names the place of a record, so that it is not taken for another.
+func boundTo(number uint64, offset int64) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, number)
+	return binary.LittleEndian.AppendUint64(b, uint64(offset))
+}
+
 // record appends the record for an edit that will stand at an offset.
 func (m *manifest) record(b []byte, number uint64, offset int64, e *edit) ([]byte, error) {
 	payload := e.append(nil)
@@ -279,7 +286,7 @@ func (m *manifest) parseHeader(name string, data []byte) (sealed bool, err error
 	copy(m.id[:], h[24:])
 	sealed = binary.LittleEndian.Uint32(h[12:])&flagSealed != 0
 	if sealed && m.seal == nil {
-		return false, fmt.Errorf("manifest %s: %w", name, errSealed)
+		return false, fmt.Errorf("manifest %s: %w", name, seal.ErrKey)
 	}
 	return sealed, nil
 }

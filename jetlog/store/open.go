@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"runnel/jetlog/seal"
 	"runnel/jetlog/segment"
 	"runnel/jetlog/vfs"
 	"runnel/jetlog/wal"
@@ -108,11 +109,11 @@ func (s *Store) claim() error {
 
 // load recovers what there is: the manifest, files, streams, and what the log has besides.
 func (s *Store) load(report *Report) error {
-	logSeal, err := newSealer(s.cfg.Encryption, "log")
+	logSeal, err := seal.New(s.cfg.Encryption, "log")
 	if err != nil {
 		return err
 	}
-	if s.seal, err = newSealer(s.cfg.Encryption, "manifest"); err != nil {
+	if s.seal, err = seal.New(s.cfg.Encryption, "manifest"); err != nil {
 		return err
 	}
 	if err := s.loadManifest(report); err != nil {
@@ -175,14 +176,14 @@ func (s *Store) mustBeEmpty() error {
 	return nil
 }
 
-func (s *Store) openLog(seal *sealer, report *Report) error {
+func (s *Store) openLog(sealer *seal.Sealer, report *Report) error {
 	cfg := wal.Config{
 		FS: s.cfg.FS, Dir: filepath.Join(s.cfg.Dir, logDir), ID: s.manifest.id,
 		SegmentBytes: s.cfg.LogSegmentBytes, MaxBytes: s.cfg.LogBytes,
 		Policy: s.cfg.Policy, Interval: s.cfg.Interval, OnDurable: s.durable,
 	}
-	if seal != nil {
-		cfg.Cipher = seal
+	if sealer != nil {
+		cfg.Cipher = sealer
 	}
 	log, recovered, err := wal.Open(cfg)
 	if errors.Is(err, wal.ErrForeign) {

@@ -147,7 +147,7 @@ func (v *salvager) part(s *segment.Segment, all Range) error {
 
 // broken reads what is whole of a file that cannot be opened.
 func (v *salvager) broken(f *file, all Range) error {
-	_, keys := v.store.seal.segmentKeys()
+	_, keys := v.store.seal.SegmentKeys()
 	for m, err := range segment.Salvage(v.store.cfg.FS, v.store.segmentPath(f.number), keys) {
 		if err != nil {
 			v.result.Damage = append(v.result.Damage, err.Error())

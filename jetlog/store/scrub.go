@@ -55,7 +55,7 @@ func (s *Store) Scrub() error {
 
 // scrub verifies a file through a handle of its own and past all caches.
 func (s *Store) scrub(e fileEntry) error {
-	_, keys := s.seal.segmentKeys()
+	_, keys := s.seal.SegmentKeys()
 	f, err := segment.Open(s.cfg.FS, s.segmentPath(e.number), segment.Config{Keys: keys})
 	if err == nil {
 		err = errors.Join(f.Verify(), f.Close())

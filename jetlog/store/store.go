@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"runnel/jetlog/command"
+	"runnel/jetlog/seal"
 	"runnel/jetlog/segment"
 	"runnel/jetlog/vfs"
 	"runnel/jetlog/wal"
@@ -40,7 +41,7 @@ type Config struct {
 	SegmentBytes int64         // that files grow to by compaction; default 64 MiB
 	ScrubBytes   int64         // that are verified in a second, in the background; default 4 MiB; -1: none
 
-	Encryption Encryption
+	Encryption seal.Encryption
 	Level      int              // feature level: commands above it are refused; default that of this program
 	Shards     int              // goroutines that apply; default one per processor, at most 8
 	Clock      func() time.Time // default time.Now
@@ -81,7 +82,7 @@ type Store struct {
 	lock     io.Closer
 	log      *wal.Log
 	cache    *segment.Cache
-	seal     *sealer
+	seal     *seal.Sealer
 	shards   []*shard
 	waiters  waiters
 	never    context.Context       // that has ended

@@ -1,4 +1,10 @@
-package store
+// Package seal encrypts small things: records of the log and of the manifest, each for itself. Segments
+// are sealed by package segment, with the same keys.
+//
+// A sealed record names its key, so a key can be replaced while records of the former one are still
+// read. Each purpose has keys of its own, derived from the secret: what was sealed for one is worth
+// nothing for another.
+package seal
 
 import (
 	"crypto/aes"
@@ -6,7 +12,6 @@ import (
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -25,13 +30,15 @@ type Encryption struct {
 	Cipher segment.Cipher
 }
 
-// errSealed: no key of the configuration opens it.
-var errSealed = errors.New("encrypted with a key that is not known: configure it as previous key")
+// ErrKey: no key of the configuration opens the record.
+var ErrKey = errors.New("encrypted with a key that is not known: configure it as previous key")
 
-// sealer encrypts records of the log and of the manifest: key id | nonce | sealed. Nonces are random,
+var errShort = errors.New("sealed record is too short")
+
+// Sealer encrypts records; it is safe for concurrent use. A sealed record is: cipher | key id | nonce | sealed. Nonces are random,
 // and a key seals at most 2^32 records under one nonce prefix: 24 bytes of nonce for ChaCha20; for
 // AES-GCM each record has a key of its own, derived from 16 random bytes in front.
-type sealer struct {
+type Sealer struct {
 	first *sealKey
 	keys  map[segment.KeyID]*sealKey
 }
@@ -50,9 +57,9 @@ const (
 	sealOverhead = 1 + 8 + chacha20poly1305.NonceSizeX + saltBytes + 16
 )
 
-// newSealer returns nil if nothing is encrypted.
-func newSealer(e Encryption, purpose string) (*sealer, error) {
-	s := &sealer{keys: map[segment.KeyID]*sealKey{}}
+// New returns what seals for a purpose, nil if nothing is encrypted.
+func New(e Encryption, purpose string) (*Sealer, error) {
+	s := &Sealer{keys: map[segment.KeyID]*sealKey{}}
 	secrets := e.Previous
 	if e.Key != nil {
 		secrets = append([][]byte{e.Key}, e.Previous...)
@@ -106,7 +113,7 @@ func (k *sealKey) aes(salt []byte) (cipher.AEAD, error) {
 }
 
 // Seal implements wal.Cipher.
-func (s *sealer) Seal(dst, plain, bound []byte) []byte {
+func (s *Sealer) Seal(dst, plain, bound []byte) []byte {
 	k := s.first
 	if k == nil { // only previous keys: what is written now is not encrypted
 		return append(append(dst, 0), plain...)
@@ -128,23 +135,26 @@ func (s *sealer) Seal(dst, plain, bound []byte) []byte {
 }
 
 // Open implements wal.Cipher.
-func (s *sealer) Open(dst, sealed, bound []byte) ([]byte, error) {
-	if len(sealed) > 0 && sealed[0] == 0 {
+func (s *Sealer) Open(dst, sealed, bound []byte) ([]byte, error) {
+	if len(sealed) > 0 && sealed[0] == 0 && s.first == nil {
 		return append(dst, sealed[1:]...), nil
 	}
 	if len(sealed) < 9 {
-		return nil, errors.New("sealed record is too short")
+		return nil, errShort
+	}
+	if c := segment.Cipher(sealed[0]); c != segment.ChaCha20Poly1305 && c != segment.AES256GCM {
+		return nil, errors.New("record is not sealed, or with a cipher that this program does not know")
 	}
 	k := s.keys[segment.KeyID(sealed[1:9])]
 	if k == nil {
-		return nil, errSealed
+		return nil, ErrKey
 	}
 	rest := sealed[9:]
 	aead, nonceBytes := k.chacha, chacha20poly1305.NonceSizeX
 	nonce := rest[:min(nonceBytes, len(rest))]
 	if segment.Cipher(sealed[0]) == segment.AES256GCM {
 		if len(rest) < saltBytes {
-			return nil, errors.New("sealed record is too short")
+			return nil, errShort
 		}
 		var err error
 		if aead, err = k.aes(rest[:saltBytes]); err != nil {
@@ -153,16 +163,16 @@ func (s *sealer) Open(dst, sealed, bound []byte) ([]byte, error) {
 		nonceBytes, nonce = saltBytes, make([]byte, aead.NonceSize())
 	}
 	if len(rest) < nonceBytes {
-		return nil, errors.New("sealed record is too short")
+		return nil, errShort
 	}
 	return aead.Open(dst, nonce, rest[nonceBytes:], bound)
 }
 
 // Overhead implements wal.Cipher.
-func (s *sealer) Overhead() int { return sealOverhead }
+func (s *Sealer) Overhead() int { return sealOverhead }
 
-// segmentKeys returns what segments are written with, nil for none, and what they may be read with.
-func (s *sealer) segmentKeys() (first *segment.Key, all []*segment.Key) {
+// SegmentKeys returns what segments are written with, nil for none, and what they may be read with.
+func (s *Sealer) SegmentKeys() (first *segment.Key, all []*segment.Key) {
 	if s == nil {
 		return nil, nil
 	}
@@ -173,10 +183,4 @@ func (s *sealer) segmentKeys() (first *segment.Key, all []*segment.Key) {
 		first = s.first.segment
 	}
 	return first, all
-}
-
-// boundTo names the place of a record, so that it is not taken for another.
-func boundTo(number uint64, offset int64) []byte {
-	b := binary.LittleEndian.AppendUint64(nil, number)
-	return binary.LittleEndian.AppendUint64(b, uint64(offset))
 }

@@ -1,4 +1,6 @@
-package store
+// Package shadow is a file system that shows another one and keeps every change in memory: so a store
+// can be opened, recovered and looked at without touching it.
+package shadow
 
 import (
 	"errors"
@@ -12,9 +14,8 @@ import (
 	"runnel/jetlog/vfs"
 )
 
-// shadow is a file system that shows another one and keeps every change in memory: so a store can be
-// opened, recovered and looked at without touching it.
-type shadow struct {
+// FS is such a file system. Make one with New.
+type FS struct {
 	base vfs.FS
 	top  *vfs.Memory
 
@@ -22,11 +23,12 @@ type shadow struct {
 	hidden map[string]bool // names of the base that were removed
 }
 
-func newShadow(base vfs.FS) *shadow {
-	return &shadow{base: base, top: vfs.NewMemory(), hidden: map[string]bool{}}
+// New returns a file system over another.
+func New(base vfs.FS) *FS {
+	return &FS{base: base, top: vfs.NewMemory(), hidden: map[string]bool{}}
 }
 
-func (s *shadow) hide(name string, on bool) {
+func (s *FS) hide(name string, on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if on {
@@ -36,27 +38,27 @@ func (s *shadow) hide(name string, on bool) {
 	}
 }
 
-func (s *shadow) isHidden(name string) bool {
+func (s *FS) isHidden(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hidden[name]
 }
 
 // above reports whether the file is in memory.
-func (s *shadow) above(name string) bool {
+func (s *FS) above(name string) bool {
 	_, err := s.top.Stat(name)
 	return err == nil
 }
 
 // lift copies a file into memory, unless it is there.
-func (s *shadow) lift(name string) error {
+func (s *FS) lift(name string) error {
 	if s.above(name) {
 		return nil
 	}
 	if s.isHidden(name) {
 		return &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	b, err := readAll(s.base, name)
+	b, err := s.read(name)
 	if err != nil {
 		return err
 	}
@@ -68,8 +70,27 @@ func (s *shadow) lift(name string) error {
 	return errors.Join(err, f.Close())
 }
 
+// read returns what the base has under a name.
+func (s *FS) read(name string) ([]byte, error) {
+	f, err := s.base.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, size)
+	n, err := f.ReadAt(b, 0)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return b[:n], err
+}
+
 // Create implements vfs.FS.
-func (s *shadow) Create(name string) (vfs.File, error) {
+func (s *FS) Create(name string) (vfs.File, error) {
 	if err := s.top.MkdirAll(filepath.Dir(name)); err != nil {
 		return nil, err
 	}
@@ -77,7 +98,7 @@ func (s *shadow) Create(name string) (vfs.File, error) {
 }
 
 // Open implements vfs.FS.
-func (s *shadow) Open(name string) (vfs.File, error) {
+func (s *FS) Open(name string) (vfs.File, error) {
 	if s.above(name) || s.isHidden(name) {
 		return s.top.Open(name)
 	}
@@ -85,7 +106,7 @@ func (s *shadow) Open(name string) (vfs.File, error) {
 }
 
 // OpenReadWrite implements vfs.FS.
-func (s *shadow) OpenReadWrite(name string) (vfs.File, error) {
+func (s *FS) OpenReadWrite(name string) (vfs.File, error) {
 	if err := s.lift(name); err != nil {
 		return nil, err
 	}
@@ -93,7 +114,7 @@ func (s *shadow) OpenReadWrite(name string) (vfs.File, error) {
 }
 
 // Rename implements vfs.FS.
-func (s *shadow) Rename(from, to string) error {
+func (s *FS) Rename(from, to string) error {
 	if err := s.lift(from); err != nil {
 		return err
 	}
@@ -106,7 +127,7 @@ func (s *shadow) Rename(from, to string) error {
 }
 
 // Remove implements vfs.FS.
-func (s *shadow) Remove(name string) error {
+func (s *FS) Remove(name string) error {
 	if _, err := s.Stat(name); err != nil {
 		return err
 	}
@@ -118,10 +139,10 @@ func (s *shadow) Remove(name string) error {
 }
 
 // MkdirAll implements vfs.FS.
-func (s *shadow) MkdirAll(dir string) error { return s.top.MkdirAll(dir) }
+func (s *FS) MkdirAll(dir string) error { return s.top.MkdirAll(dir) }
 
 // List implements vfs.FS.
-func (s *shadow) List(dir string) ([]vfs.Entry, error) {
+func (s *FS) List(dir string) ([]vfs.Entry, error) {
 	entries, errTop := s.top.List(dir)
 	old, err := s.base.List(dir)
 	if err != nil {
@@ -138,7 +159,7 @@ func (s *shadow) List(dir string) ([]vfs.Entry, error) {
 }
 
 // Stat implements vfs.FS.
-func (s *shadow) Stat(name string) (vfs.Info, error) {
+func (s *FS) Stat(name string) (vfs.Info, error) {
 	if info, err := s.top.Stat(name); err == nil || s.isHidden(name) {
 		return info, err
 	}
@@ -146,10 +167,10 @@ func (s *shadow) Stat(name string) (vfs.Info, error) {
 }
 
 // SyncDir implements vfs.FS: nothing is to last.
-func (s *shadow) SyncDir(string) error { return nil }
+func (s *FS) SyncDir(string) error { return nil }
 
 // Lock implements vfs.FS: whoever has the directory open keeps it.
-func (s *shadow) Lock(dir string) (io.Closer, error) {
+func (s *FS) Lock(dir string) (io.Closer, error) {
 	if _, err := s.base.Stat(dir); err != nil {
 		return s.top.Lock(dir)
 	}
@@ -157,4 +178,4 @@ func (s *shadow) Lock(dir string) (io.Closer, error) {
 }
 
 // FreeBytes implements vfs.FS.
-func (s *shadow) FreeBytes(dir string) (int64, error) { return s.top.FreeBytes(dir) }
+func (s *FS) FreeBytes(dir string) (int64, error) { return s.top.FreeBytes(dir) }
