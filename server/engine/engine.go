@@ -86,6 +86,7 @@ type Engine struct {
 	stalled atomic.Int64
 
 	idle    chan *worker
+	checks  chan struct{} // has an element for each check of credentials under way
 	pollers []*poller
 	running sync.WaitGroup
 	stop    context.CancelFunc
@@ -106,6 +107,7 @@ func New(cfg Config) (*Engine, error) {
 		handler: cfg.Handler,
 		logger:  cfg.Logger,
 		idle:    make(chan *worker, pooledWorkers),
+		checks:  make(chan struct{}, max(1, runtime.NumCPU()/2)),
 		byID:    make(map[uint64]*Conn),
 	}
 	e.settings.Store(&cfg.Settings)
@@ -166,7 +168,7 @@ func (e *Engine) makeWorker(cacheSize int) *worker {
 
 // giveBack returns a worker, flushed, to the pool.
 func (e *Engine) giveBack(w *worker) {
-	w.slow = nil // a target of this batch is nothing to the next one
+	w.slow, w.pressing, w.from = nil, nil, nil // this batch is nothing to the next one
 	w.maybeSweep()
 	select {
 	case e.idle <- w:

@@ -47,7 +47,6 @@ type poller struct {
 	events []unix.EpollEvent
 	again  []*pollTransport // have more to read, to be looked at next turn
 	parked []*pollTransport
-	last   *pollTransport // whose input was processed last
 
 	// mu guards what follows.
 	mu    sync.Mutex
@@ -204,7 +203,7 @@ func (p *poller) run() {
 			p.read(t)
 		}
 		p.w.flush()
-		p.parkLast()
+		p.park()
 		p.unpark()
 		p.w.maybeSweep()
 	}
@@ -370,7 +369,6 @@ func (p *poller) readLarge(t *pollTransport) {
 // input processes bytes of t and keeps what is left of them.
 func (p *poller) input(t *pollTransport, b []byte) {
 	c := t.conn
-	p.last = t
 	used, err := p.w.input(c, b)
 	if err != nil && !errors.Is(err, errSuspended) {
 		p.later(t) // it is closing: discard what it still sends
@@ -407,14 +405,18 @@ func (p *poller) discard(t *pollTransport) {
 	p.later(t)
 }
 
-// parkLast pauses the publisher of this turn if a target fell behind.
-func (p *poller) parkLast() {
-	slow, t := p.w.slow, p.last
-	p.w.slow, p.last = nil, nil
-	if slow == nil || t == nil || t.ended || t.conn == slow || t.until != 0 {
+// park pauses the publisher of this turn for whom a target fell behind, if there is one.
+func (p *poller) park() {
+	slow, publisher := p.w.slow, p.w.pressing
+	p.w.slow, p.w.pressing = nil, nil
+	if slow == nil || publisher == nil || publisher == slow {
 		return
 	}
-	if p.engine.settings.Load().NoStall || !slow.out.park(t.conn) {
+	t, ok := publisher.transport.(*pollTransport)
+	if !ok || t.ended || t.until != 0 {
+		return
+	}
+	if p.engine.settings.Load().NoStall || !slow.out.park(publisher) {
 		return
 	}
 	t.until = time.Now().Add(parkTime).UnixNano()

@@ -27,8 +27,8 @@ func TestParkListIsBounded(t *testing.T) {
 	publisher.conn = x.connect(publisher, "")
 	for turn := range 100 {
 		publisher.until = 0 // as for one that was woken
-		p.last, p.w.slow = publisher, slow
-		p.parkLast()
+		p.w.slow, p.w.pressing = slow, publisher.conn
+		p.park()
 		if publisher.until == 0 {
 			t.Fatalf("turn %d: not parked although much waits", turn)
 		}

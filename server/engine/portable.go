@@ -97,7 +97,6 @@ func (t *goTransport) process(b []byte) (used, need int, dead bool) {
 		need = w.parser.Need()
 		w.flush()
 		slow := w.slow
-		w.slow = nil
 		e.giveBack(w)
 		if slow != nil && slow != c {
 			t.park(slow)

@@ -97,7 +97,7 @@ func (w *worker) stageMessage(t *target, header bool, f *wire.Frame) {
 	}
 	s.messages++
 	s.payload += f.BodyBytes
-	s.last = t.sub
+	s.last, s.from = t.sub, w.from
 }
 
 func appendPrefix(b []byte, header bool, subject []byte, sid string) []byte {

@@ -28,8 +28,10 @@ type stage struct {
 	borrowed int // sum of the borrowed bytes
 	// messages and payload are what the stage adds to the connection's counters when it is flushed.
 	messages, payload int
-	// last is the subscription of the newest delivery, named when the connection turns out too slow.
+	// last is the subscription of the newest delivery, named when the connection turns out too slow, and from
+	// the publisher, parked then; nil for the server.
 	last *accounts.Subscription
+	from *Conn
 }
 
 func (s *stage) bytes() int { return len(s.own) + s.borrowed }
@@ -83,5 +85,5 @@ func (s *stage) reset() {
 	clear(s.borrows)
 	s.borrows = s.borrows[:0]
 	s.borrowed, s.messages, s.payload = 0, 0, 0
-	s.last = nil
+	s.last, s.from = nil, nil
 }

@@ -40,15 +40,17 @@ type worker struct {
 	free   []*stage
 	widest int // most targets of one batch since the last sweep
 
-	// slow is a target that fell behind during this batch; the publisher may be parked for it.
-	slow *Conn
+	// slow is a target that fell behind during this batch, and pressing the publisher of what it was sent last,
+	// which may be parked for it.
+	slow, pressing *Conn
 
 	buffers [][]byte // scratch
 	vectors vectors  // scratch of the transport
 	scratch []byte
 	totals  totals
 
-	// of the connection whose input is being processed:
+	// of the connection whose input is being processed, from:
+	from                *Conn
 	profile             *accounts.Profile
 	flags               flag
 	inMessages, inBytes int64
@@ -101,6 +103,7 @@ func (w *worker) input(c *Conn, b []byte) (used int, err error) {
 func (w *worker) adopt(c *Conn) {
 	s := w.engine.settings.Load()
 	w.parser.Limits = wire.Limits{ControlLineBytes: s.MaxControlLineBytes, PayloadBytes: s.MaxPayloadBytes}
+	w.from = c
 	w.profile = c.profile.Load()
 	w.flags = flag(c.flags.Load())
 	if s.Trace {
@@ -229,7 +232,7 @@ func (w *worker) flushStage(s *stage) {
 	}
 	switch v {
 	case verdictPark:
-		w.slow = c
+		w.slow, w.pressing = c, s.from
 	case verdictSlow:
 		w.engine.slowConsumer(c, ReasonSlowPending, s.last)
 	}
