@@ -112,6 +112,9 @@ func (c *Conn) introduce(o *wire.Connect) {
 	c.client = Client{strings.Clone(o.Name), c.engine.names.intern(o.Lang), c.engine.names.intern(o.Version)}
 }
 
+// errGone: there is nobody left to let in.
+var errGone = errors.New("connection has ended")
+
 // authResult is what a check of credentials off the reading worker came to.
 type authResult struct {
 	identity *accounts.Identity
@@ -121,16 +124,29 @@ type authResult struct {
 // suspend checks credentials on a goroutine of its own, since that may take long, and has the connection
 // wait for it.
 func (w *worker) suspend(c *Conn, o wire.Connect) error {
+	e := w.engine
 	c.set(flagSuspended, true)
 	w.flush()
-	w.engine.running.Go(func() {
-		id, err := w.engine.handler.Authenticate(c, &o)
+	e.running.Go(func() {
+		r := e.authenticate(c, &o)
 		c.mu.Lock()
-		c.pending = &authResult{id, err}
+		c.pending = r
 		c.mu.Unlock()
 		c.transport.wake()
 	})
 	return errSuspended
+}
+
+// authenticate checks credentials when it is their turn: a check is made to cost time, and many at once would keep
+// the processors from everything else and all end too late. Who has gone meanwhile costs nothing.
+func (e *Engine) authenticate(c *Conn, o *wire.Connect) *authResult {
+	e.checks <- struct{}{}
+	defer func() { <-e.checks }()
+	if c.isClosing() {
+		return &authResult{err: errGone}
+	}
+	id, err := e.handler.Authenticate(c, o)
+	return &authResult{id, err}
 }
 
 // suspended tells whether c still waits for the check of its credentials. Called by the transport's reader.

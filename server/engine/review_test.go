@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,10 +17,15 @@ import (
 	"runnel/server/wire"
 )
 
-// pipe serves a connection over a pipe, which takes only what the other end reads, and reads its INFO.
-func (x *fixture) pipe(connect string) (c *Conn, near net.Conn, r *bufio.Reader) {
+// pipe serves a connection over a pipe, which takes only what the other end reads, and reads its INFO. It is for
+// tests inside a bubble of synctest.
+func (x *fixture) pipe(connect string) (c *Conn, r *bufio.Reader) {
 	x.t.Helper()
 	near, far := net.Pipe()
+	x.t.Cleanup(func() {
+		_ = near.Close()
+		synctest.Wait() // until it has ended
+	})
 	c = x.NewConn(&Meta{Type: accounts.Standard, Start: time.Now()})
 	info := x.door.Info(c)
 	x.Serve(c, far, &info)
@@ -30,7 +36,7 @@ func (x *fixture) pipe(connect string) (c *Conn, near net.Conn, r *bufio.Reader)
 	if _, err := io.WriteString(near, connect); err != nil {
 		x.t.Fatal(err)
 	}
-	return c, near, r
+	return c, r
 }
 
 // TestSlowButNotStuck: who takes what waits for it in pieces, each of them in time, is no slow consumer, also where
@@ -42,8 +48,7 @@ func TestSlowButNotStuck(t *testing.T) {
 		s := x.Settings()
 		s.WriteDeadline = limit
 		x.SetSettings(s)
-		c, near, r := x.pipe("SUB a 1\r\n")
-		defer near.Close()
+		c, r := x.pipe("SUB a 1\r\n")
 		if _, err := r.ReadString('\n'); err != nil { // +OK
 			t.Fatal(err)
 		}
@@ -221,4 +226,58 @@ func TestMatchCacheBytes(t *testing.T) {
 	if bytes, entries := m.kept(); entries != 0 || m.bytes != 0 {
 		t.Errorf("%d entries are left of %d bytes, which count as %d", entries, bytes, m.bytes)
 	}
+}
+
+// slowDoor takes its time for each login.
+type slowDoor struct {
+	*openDoor
+	inside, most, asked atomic.Int32
+	open                chan struct{}
+}
+
+func (d *slowDoor) MayBlock(*Conn, *wire.Connect) bool { return true }
+
+func (d *slowDoor) Authenticate(c *Conn, o *wire.Connect) (*accounts.Identity, error) {
+	d.asked.Add(1)
+	n := d.inside.Add(1)
+	for most := d.most.Load(); n > most && !d.most.CompareAndSwap(most, n); most = d.most.Load() {
+	}
+	<-d.open
+	d.inside.Add(-1)
+	return d.openDoor.Authenticate(c, o)
+}
+
+// TestChecksAreBounded: however many log in, few credentials are checked at a time, and those of who has gone not at
+// all.
+func TestChecksAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFixture(t, openConfig)
+		door := &slowDoor{openDoor: x.door, open: make(chan struct{})}
+		x.handler = door
+		const clients, leave = 50, 20
+		var conns []*Conn
+		for range clients {
+			c, _ := x.pipe("CONNECT {\"verbose\":false}\r\n")
+			conns = append(conns, c)
+		}
+		synctest.Wait()
+		most := int(door.most.Load())
+		if most != cap(x.checks) {
+			t.Errorf("%d checks at once, want %d", most, cap(x.checks))
+		}
+		// All that are not being checked yet may be among those who leave.
+		for _, c := range conns[:leave] {
+			c.Close(ReasonKicked, "")
+		}
+		close(door.open)
+		synctest.Wait()
+		if got := int(door.asked.Load()); got > clients-leave+most || got < clients-leave {
+			t.Errorf("%d credentials checked, want those of %d clients who stayed", got, clients-leave)
+		}
+		for i, c := range conns {
+			if i >= leave && !c.Connected() {
+				t.Errorf("client %d is not connected", i)
+			}
+		}
+	})
 }
