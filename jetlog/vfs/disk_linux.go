@@ -14,16 +14,18 @@ func syncData(f *os.File) error {
 		return err
 	}
 	var failed error
-	err = raw.Control(func(fd uintptr) {
+	if raw.Control(func(fd uintptr) {
 		for {
 			failed = unix.Fdatasync(int(fd))
 			if !errors.Is(failed, unix.EINTR) {
 				return
 			}
 		}
-	})
-	if err == nil && failed != nil {
-		err = &os.PathError{Op: "fdatasync", Path: f.Name(), Err: failed}
+	}) != nil {
+		failed = os.ErrClosed // there is no other reason
 	}
-	return err
+	if failed != nil {
+		return &os.PathError{Op: "fdatasync", Path: f.Name(), Err: failed}
+	}
+	return nil
 }
