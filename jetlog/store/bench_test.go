@@ -145,3 +145,36 @@ func benchFiles(b *testing.B) {
 	b.StopTimer()
 	report(b, start)
 }
+
+// BenchmarkFlush flushes many streams together that have little each.
+func BenchmarkFlush(b *testing.B) {
+	const streams = 1000
+	s := open(b, store.Config{FS: vfs.Disk{}, Dir: filepath.Join(b.TempDir(), "store"), ScrubBytes: -1})
+	var all []*store.Stream
+	for i := range streams {
+		all = append(all, create(b, s, unlimited(fmt.Sprintf("s%d", i))))
+	}
+	payload := make([]byte, 128)
+	for b.Loop() {
+		b.StopTimer()
+		slots := make(chan struct{}, 1000)
+		for i := range 100 * streams {
+			slots <- struct{}{}
+			stream := all[i%streams]
+			c := &command.Publish{Time: int64(i), Subject: stream.Name() + ".a", Payload: payload}
+			if err := stream.Start(context.Background(), c, func(jetlog.Result, error) { <-slots }); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for range cap(slots) {
+			slots <- struct{}{}
+		}
+		b.StartTimer()
+		if err := s.Flush(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+}

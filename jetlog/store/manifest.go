@@ -20,16 +20,17 @@ import (
 // The manifest is one file, a header and records, each synced before anything relies on it:
 //
 //	magic 8 | version u32 | flags u32 | number u64 | store id 16 | crc32c u32
-//	{crc32c u32 | bytes u32 | payload}   ...
+//	{bytes u32 | crc32c of that u32 | crc32c of the payload u32 | payload}   ...
 //
-// Checksums of records start from the file's number and the offset. The payload is an edit, sealed if
+// Checksums of records start from the file's number and the offset, so that nothing is valid at another
+// place; that of the length is there so that a search for records behind damage is quick. The payload is an edit, sealed if
 // the flag says so. A file begins with an edit that has everything; a new file, with the next number,
 // replaces it whenever the store is opened, and when it has grown a lot.
 const (
 	manifestMagic   = "RNLMANIF"
 	manifestVersion = 1
 	manifestHeader  = 44
-	recordHeader    = 8
+	recordHeader    = 12
 	recordBytesMax  = 1 << 30
 	manifestPrefix  = "manifest-"
 	temporary       = ".tmp"
@@ -182,10 +183,11 @@ func (m *manifest) record(b []byte, number uint64, offset int64, e *edit) ([]byt
 	}
 	at := len(b)
 	b = append(b, make([]byte, recordHeader)...)
-	binary.LittleEndian.PutUint32(b[at+4:], uint32(len(payload)))
-	b = append(b, payload...)
-	binary.LittleEndian.PutUint32(b[at:], recordSum(number, offset, b[at+4:]))
-	return b, nil
+	h := b[at:]
+	binary.LittleEndian.PutUint32(h, uint32(len(payload)))
+	binary.LittleEndian.PutUint32(h[4:], recordSum(number, offset, h[:4]))
+	binary.LittleEndian.PutUint32(h[8:], recordSum(number, offset, payload))
+	return append(b, payload...), nil
 }
 
 func recordSum(number uint64, offset int64, b []byte) uint32 {
@@ -297,12 +299,12 @@ func (m *manifest) next(data []byte, at int64) ([]byte, bool) {
 	if len(rest) < recordHeader {
 		return nil, false
 	}
-	n := int(binary.LittleEndian.Uint32(rest[4:]))
-	if n > len(rest)-recordHeader || n > recordBytesMax || n == 0 {
+	n := int(binary.LittleEndian.Uint32(rest))
+	if recordSum(m.number, at, rest[:4]) != binary.LittleEndian.Uint32(rest[4:]) || n > len(rest)-recordHeader {
 		return nil, false
 	}
-	b := rest[:recordHeader+n]
-	return b[recordHeader:], recordSum(m.number, at, b[4:]) == binary.LittleEndian.Uint32(b)
+	payload := rest[recordHeader : recordHeader+n]
+	return payload, recordSum(m.number, at, payload) == binary.LittleEndian.Uint32(rest[8:])
 }
 
 // later looks for a valid record behind a place that is not valid.
