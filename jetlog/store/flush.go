@@ -86,6 +86,7 @@ func (s *Store) Flush() error {
 		for _, stream := range s.Streams() {
 			stream.release()
 		}
+		err = s.refloat()
 	}
 	s.move()
 	return err
@@ -132,7 +133,7 @@ func (s *Store) flush(tasks []*task) error {
 func (t *Stream) freeze() *frozen {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.body == nil || t.Err() != nil && t.body.frozen == nil {
+	if t.body == nil {
 		return nil
 	}
 	if t.body.frozen != nil {

@@ -288,3 +288,34 @@ func TestReadErrorHaltsOneStream(t *testing.T) {
 	}
 	closeStore(t, s)
 }
+
+// TestHaltedStreamDoesNotFillTheLog lets a stream halt with commands in the log, and others go on until the
+// log has gone round several times.
+func TestHaltedStreamDoesNotFillTheLog(t *testing.T) {
+	memory := vfs.NewMemory()
+	fault := vfs.NewFault(memory)
+	s := open(t, small(fault))
+	cfg := unlimited("S")
+	cfg.MaxMessages = 20
+	stream, other := create(t, s, cfg), create(t, s, unlimited("T"))
+	publish(t, stream, 20)
+	if err := s.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	fault.Fail(vfs.Rule{Kinds: vfs.OpReadAt, Name: "*.segment", Times: -1})
+	if _, err := stream.Propose(context.Background(), &command.Publish{Time: 1, Subject: "S.x"}); !errors.Is(err, store.ErrHalted) {
+		t.Fatalf("publish: %v", err)
+	}
+	fault.Heal()
+	for range 1000 {
+		propose(t, other, &command.Publish{Time: 1, Subject: "T.x", Payload: make([]byte, 4096)})
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, small(memory.PowerCut(vfs.Lose)))
+	if got := s.Stream("A", "S").State(); got.Last != 21 || got.Messages != 20 {
+		t.Errorf("after a restart: %+v", got)
+	}
+	closeStore(t, s)
+}

@@ -139,10 +139,12 @@ func (s *Stream) applyLocked(batch []entry) {
 			continue
 		}
 		if e.err = s.Err(); e.err != nil {
+			s.strand(e)
 			continue
 		}
 		if e.result, e.err = s.state.Apply(e.command, s.messages); e.err != nil {
 			e.err = s.halt(damageOf(s.id, s.name, e.err))
+			s.strand(e)
 			continue
 		}
 		s.position = e.position

@@ -74,6 +74,9 @@ func (s *Store) replay(recovered *wal.Recovered, report *Report) error {
 // it stops the stream.
 func (t *Stream) replay(e *wal.Entry, damage damages) (applied bool, err error) {
 	if t.Err() != nil {
+		r := e.Record
+		r.Payload = append([]byte(nil), r.Payload...)
+		t.keep(r, e.Position)
 		return false, nil
 	}
 	have := t.state.Applied()
@@ -84,7 +87,7 @@ func (t *Stream) replay(e *wal.Entry, damage damages) (applied bool, err error) 
 	case e.Index > have+1:
 		d := damage.before(t.position, e.Position)
 		_ = t.halt(logDamage(t.id, t.name, d, have+1, e.Index-1))
-		return false, nil
+		return t.replay(e, damage) // keeps it
 	}
 	c, err := command.Decode(append([]byte(nil), e.Payload...))
 	if errors.Is(err, command.ErrNewer) {
@@ -95,7 +98,7 @@ func (t *Stream) replay(e *wal.Entry, damage damages) (applied bool, err error) 
 	}
 	if err != nil {
 		_ = t.halt(damageOf(t.id, t.name, err))
-		return false, nil
+		return t.replay(e, damage) // keeps it
 	}
 	t.position = e.Position
 	t.appended.Store(e.Index)

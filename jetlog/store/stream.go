@@ -35,6 +35,10 @@ type Stream struct {
 	position wal.Position    // of the last command that was applied
 	flushed  uint64          // commands in the state that the manifest has
 	released wal.Position    // what the log may forget
+	// stranded are commands of a halted stream that are in the log and were not applied: a restart will
+	// try again. strandedAt is the position of the first.
+	stranded   []wal.Record
+	strandedAt wal.Position
 }
 
 // ID returns the unique id, which no other stream ever has.
