@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"strings"
 
 	"runnel/server/accounts"
 	"runnel/server/wire"
@@ -30,7 +29,7 @@ func (i *Internal) ID() uint64 { return i.id }
 // receive hands a copy of the message to the handler.
 func (i *Internal) receive(from *Conn, f *wire.Frame) {
 	i.handler(&Message{
-		Subject: strings.Clone(string(f.Subject)),
+		Subject: string(f.Subject),
 		Reply:   string(f.Reply),
 		Header:  bytes.Clone(f.Header()),
 		Payload: bytes.Clone(f.Payload()),

@@ -46,6 +46,7 @@ type poller struct {
 	offset int // where free space begins: what lies before may be borrowed until the next flush
 	events []unix.EpollEvent
 	again  []*pollTransport // have more to read, to be looked at next turn
+	turn   []*pollTransport // what again was when this turn began
 	parked []*pollTransport
 
 	// mu guards what follows.
@@ -103,11 +104,12 @@ func newPoller(e *Engine) (*poller, error) {
 		return nil, err
 	}
 	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err == nil {
-		err = unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, bell, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(bell)})
-	}
 	if err != nil {
 		return nil, errors.Join(err, unix.Close(ep))
+	}
+	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(bell)}
+	if err := unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, bell, &event); err != nil {
+		return nil, errors.Join(err, unix.Close(bell), unix.Close(ep))
 	}
 	return &poller{
 		engine: e, w: e.makeWorker(pollerCache), ep: ep, bell: bell,
@@ -193,12 +195,12 @@ func (p *poller) run() {
 		n := p.wait()
 		p.engine.clock.Store(time.Now().UnixNano())
 		p.offset = 0
-		again := p.again
-		p.again = nil
+		p.turn, p.again = p.again, p.turn[:0]
 		for _, ev := range p.events[:n] {
 			p.event(ev)
 		}
-		for _, t := range again {
+		for i, t := range p.turn {
+			p.turn[i] = nil
 			t.queued = false
 			p.read(t)
 		}
@@ -341,6 +343,7 @@ func (p *poller) read(t *pollTransport) {
 func (p *poller) nothing(t *pollTransport, errno unix.Errno) {
 	switch errno {
 	case 0:
+		p.w.flush() // it may have closed one direction only, and wait for answers
 		p.end(t, ReasonClientClosed)
 	case unix.EAGAIN:
 	default:
@@ -509,9 +512,11 @@ func (t *pollTransport) close() { _ = unix.Close(int(t.fd)) } // nothing to be d
 func (t *pollTransport) wake() {
 	p := t.poller
 	p.mu.Lock()
-	p.woken = append(p.woken, t)
-	p.mu.Unlock()
-	p.ring()
+	defer p.mu.Unlock()
+	if p.conns != nil { // else the bell may be another file by now
+		p.woken = append(p.woken, t)
+		p.ring()
+	}
 }
 
 func rawRead(fd int32, b []byte) (int, unix.Errno) {

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// goBufferMin and goBufferMax bound the read buffer of a goroutine's connection: small while it says
-	// little, larger when a read filled it.
+	// goBufferMin and goBufferMax bound the read buffer of a goroutine's connection, but for a frame that is
+	// larger: small while it says little, larger when a read filled it.
 	goBufferMin = 4 << 10
 	goBufferMax = 64 << 10
 	// parkTime is how long a publisher is paused at most for a subscriber that does not keep up.
@@ -70,16 +70,15 @@ func (t *goTransport) read() Reason {
 	have := 0
 	for {
 		n, err := t.net.Read(buf[have:])
-		full := have+n == len(buf)
-		have += n
 		if n > 0 {
-			used, need, dead := t.process(buf[:have])
+			had := have + n
+			used, need, dead := t.process(buf[:had])
 			if dead {
 				t.linger(buf)
 				return ReasonClientClosed
 			}
-			have = copy(buf, buf[used:have])
-			buf = resize(buf, have, need, full)
+			have = copy(buf, buf[used:had])
+			buf = resize(buf, had, have, need)
 		}
 		if err != nil {
 			return readReason(err)
@@ -146,22 +145,25 @@ func (t *goTransport) linger(buf []byte) {
 	}
 }
 
-// resize returns a buffer for the next read: large enough for a frame of need bytes, larger after a read that
-// filled it, small again when it is empty.
-func resize(buf []byte, have, need int, full bool) []byte {
+// resize returns a buffer for the next read, after one that filled had bytes of buf, of which have are left: large
+// enough for a frame of need bytes, larger after a read that filled it, smaller after one that needed little of it.
+func resize(buf []byte, had, have, need int) []byte {
 	size := len(buf)
 	switch {
-	case need > 0:
-		size = max(need, goBufferMin)
-	case have == len(buf) || full && size < goBufferMax:
+	case need > size:
+		size = need
+	case have == size || had == size && size < goBufferMax:
 		size = min(2*size, max(goBufferMax, have+goBufferMin))
-	case have == 0 && size > goBufferMax:
+	case have > 0:
+	case size > goBufferMax:
 		size = goBufferMin
+	case had < size/4:
+		size = max(size/2, goBufferMin)
 	}
 	if size == len(buf) {
 		return buf
 	}
-	next := make([]byte, max(size, have+1))
+	next := make([]byte, size)
 	copy(next, buf[:have])
 	return next
 }

@@ -122,7 +122,7 @@ func (w *worker) publishSlow(c *Conn, e *entry, f *wire.Frame) error {
 		return nil
 	}
 	if w.flags&flagPedantic != 0 && !validPublish(f.Subject) {
-		w.reply(c, wire.AppendErr(w.scratch[:0], "Invalid Publish Subject"))
+		w.reply(c, wire.AppendErr(nil, "Invalid Publish Subject"))
 	}
 	if w.flags&flagVerbose != 0 {
 		w.reply(c, okLine)
@@ -202,7 +202,7 @@ func (w *worker) mayAnswer(c *Conn, subject []byte) bool {
 // deny tells c that it may not do what with subject. The connection stays.
 func (w *worker) deny(c *Conn, what string, subject []byte) {
 	text := "Permissions Violation for " + what + " \"" + string(subject) + "\""
-	w.reply(c, wire.AppendErr(w.scratch[:0], text))
+	w.reply(c, wire.AppendErr(nil, text))
 	w.engine.logger.Error("permissions violation", "cid", c.id, "user", displayName(c), "attempt", what, "subject", string(subject))
 }
 

@@ -37,3 +37,56 @@ func TestParksWhoPresses(t *testing.T) {
 		t.Errorf("parked: the publisher %t, another %t", publisher.until != 0, other.until != 0)
 	}
 }
+
+// TestAnswersAfterHalfClose: who ends its side in the same turn in which it asked is answered.
+func TestAnswersAfterHalfClose(t *testing.T) {
+	x := newFixture(t, openConfig)
+	p, err := newPoller(x.Engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := errors.Join(unix.Close(p.ep), unix.Close(p.bell)); err != nil {
+			t.Error(err)
+		}
+	}()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fds[1])
+	served := &pollTransport{poller: p, fd: int32(fds[0])}
+	served.conn = x.connect(served, "")
+	if _, err := unix.Write(fds[1], []byte("PING\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Shutdown(fds[1], unix.SHUT_WR); err != nil {
+		t.Fatal(err)
+	}
+	p.read(served) // for an event
+	p.read(served) // for what was left of the turn before
+	var got [16]byte
+	if n, err := unix.Read(fds[1], got[:]); !served.ended || err != nil || string(got[:max(n, 0)]) != "PONG\r\n" {
+		t.Errorf("ended: %t, answered %q, %v", served.ended, got[:max(n, 0)], err)
+	}
+}
+
+// TestWakeAfterEnd: a poller that has ended is not rung, since its bell may be another file by then.
+func TestWakeAfterEnd(t *testing.T) {
+	x := newFixture(t, openConfig)
+	p, err := newPoller(x.Engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := errors.Join(unix.Close(p.ep), unix.Close(p.bell)); err != nil {
+			t.Error(err)
+		}
+	}()
+	p.endAll()
+	(&pollTransport{poller: p, fd: -1}).wake()
+	var count [8]byte
+	if _, err := unix.Read(p.bell, count[:]); !errors.Is(err, unix.EAGAIN) {
+		t.Errorf("the bell: %v, want it silent", err)
+	}
+}

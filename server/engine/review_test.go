@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"net"
 	"slices"
@@ -280,4 +281,131 @@ func TestChecksAreBounded(t *testing.T) {
 			}
 		}
 	})
+}
+
+// stream is a connection from which comes what is left of in, as much as fits and most allows at a time.
+type stream struct {
+	net.Conn
+	in    []byte
+	most  int
+	reads int
+}
+
+func (s *stream) Read(b []byte) (int, error) {
+	if len(s.in) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b[:min(len(b), s.most)], s.in)
+	s.in = s.in[n:]
+	s.reads++
+	return n, nil
+}
+
+// TestReadBuffer: a buffer grows with what comes, a frame that is not complete does not make it smaller, and it
+// shrinks with what comes.
+func TestReadBuffer(t *testing.T) {
+	x := newFixture(t, openConfig)
+	message := "PUB a 128\r\n" + strings.Repeat("x", 128) + "\r\n"
+	const amount = 16 << 20
+	flood := []byte(strings.Repeat(message, amount/len(message)))
+	c := x.connect(&discarding{}, "")
+	in := &stream{in: flood, most: goBufferMax}
+	tr := &goTransport{engine: x.Engine, conn: c, net: in}
+	if got := tr.read(); got != ReasonClientClosed || c.Counters().InMessages != int64(amount/len(message)) {
+		t.Fatalf("ended with %q after %d messages", got, c.Counters().InMessages)
+	}
+	if most := amount/goBufferMax + 100; in.reads > most {
+		t.Errorf("%d reads of %d bytes, want %d at most", in.reads, amount, most)
+	}
+}
+
+func TestResize(t *testing.T) {
+	tests := []struct {
+		name                  string
+		size, had, have, need int
+		want                  int
+	}{
+		{"filled and used up", 4 << 10, 4 << 10, 0, 0, 8 << 10},
+		{"filled to the limit", 64 << 10, 64 << 10, 0, 0, 64 << 10},
+		{"filled with a part left", 64 << 10, 64 << 10, 100, 150, 64 << 10},
+		{"a large frame begins", 64 << 10, 64 << 10, 100, 1 << 20, 1 << 20},
+		{"a large frame goes on", 1 << 20, 1 << 19, 1 << 19, 1 << 20, 1 << 20},
+		{"a large frame is there", 1 << 20, 1 << 20, 0, 0, 4 << 10},
+		{"a line without an end", 4 << 10, 4 << 10, 4 << 10, 0, 8 << 10},
+		{"a line without an end and a limit above", 64 << 10, 64 << 10, 64 << 10, 0, 68 << 10},
+		{"little came", 64 << 10, 100, 0, 0, 32 << 10},
+		{"little came, and part of more", 64 << 10, 100, 50, 0, 64 << 10},
+		{"half came", 64 << 10, 32 << 10, 0, 0, 64 << 10},
+		{"little came where little fits", 4 << 10, 10, 0, 0, 4 << 10},
+	}
+	for _, tt := range tests {
+		buf := bytes.Repeat([]byte("x"), tt.size)
+		got := resize(buf, tt.had, tt.have, tt.need)
+		if len(got) != tt.want || !bytes.Equal(got[:tt.have], buf[:tt.have]) {
+			t.Errorf("%s: %d bytes, want %d with what is left at the front", tt.name, len(got), tt.want)
+		}
+	}
+}
+
+// TestMessageBeforeLogin: who must log in is refused when it begins a message, and not kept waiting, and its bytes
+// kept, until the message is complete.
+func TestMessageBeforeLogin(t *testing.T) {
+	x := newFixture(t, twoUsers)
+	c := x.NewConn(&Meta{Start: time.Now()})
+	c.transport = &discarding{}
+	if !x.register(c) {
+		t.Fatal("the engine is closed")
+	}
+	w := newWorker(x.Engine, 64)
+	if _, err := w.input(c, []byte("PUB a 100000\r\nxx")); err == nil || c.Reason() != ReasonAuthFailure {
+		t.Errorf("error %v, closed for %q, want %q", err, c.Reason(), ReasonAuthFailure)
+	}
+}
+
+// TestMessageInPartsBeforeLogin: who need not log in may begin with a message that comes in parts.
+func TestMessageInPartsBeforeLogin(t *testing.T) {
+	x := newFixture(t, openConfig)
+	socket := &discarding{}
+	x.subscribe(x.connect(socket, ""), "a", "", "1")
+	c := x.NewConn(&Meta{Start: time.Now()})
+	c.transport = &discarding{}
+	if !x.register(c) {
+		t.Fatal("the engine is closed")
+	}
+	w := newWorker(x.Engine, 64)
+	const whole = "PUB a 3\r\nabc\r\n"
+	if used, err := w.input(c, []byte(whole[:10])); used != 0 || err != nil || w.parser.Need() != len(whole) {
+		t.Fatalf("used %d, %v, needs %d, want 0 and the whole of %d", used, err, w.parser.Need(), len(whole))
+	}
+	if used, err := w.input(c, []byte(whole)); used != len(whole) || err != nil {
+		t.Fatalf("used %d, %v", used, err)
+	}
+	if w.flush(); socket.bytes != len("MSG a 1 3\r\nabc\r\n") {
+		t.Errorf("%d bytes delivered", socket.bytes)
+	}
+}
+
+// TestNeedIsOfThisConnection: what the last connection of a worker was waiting for does not concern the next.
+func TestNeedIsOfThisConnection(t *testing.T) {
+	x := newFixture(t, openConfig)
+	w := newWorker(x.Engine, 64)
+	if _, err := w.input(x.connect(&discarding{}, ""), []byte("PUB a 1000000\r\n")); err != nil || w.parser.Need() == 0 {
+		t.Fatalf("needs %d, %v", w.parser.Need(), err)
+	}
+	if _, err := w.input(x.connect(&discarding{}, ""), nil); err != nil || w.parser.Need() != 0 {
+		t.Errorf("needs %d, %v, want nothing", w.parser.Need(), err)
+	}
+}
+
+// TestDeliveryIsActivity: who is sent a message is not idle.
+func TestDeliveryIsActivity(t *testing.T) {
+	x := newFixture(t, openConfig)
+	c := x.connect(&discarding{}, "")
+	x.subscribe(c, "a", "", "1")
+	later := time.Now().Add(time.Hour)
+	x.clock.Store(later.UnixNano())
+	x.Publish(c.Account(), "a", "", nil, []byte("x"))
+	if got := c.LastActivity(); got.Before(later) {
+		t.Errorf("last activity %v, want %v", got, later)
+	}
 }

@@ -46,7 +46,6 @@ type worker struct {
 
 	buffers [][]byte // scratch
 	vectors vectors  // scratch of the transport
-	scratch []byte
 	totals  totals
 
 	// of the connection whose input is being processed, from:
@@ -78,6 +77,13 @@ func (w *worker) input(c *Conn, b []byte) (used int, err error) {
 			w.finish(c)
 			return used, w.violation(c, err)
 		}
+		if n == 0 && w.profile == nil && w.parser.Need() > 0 {
+			// A message has begun: nothing is kept of it for who may not send one.
+			if err := w.identify(c, wire.Connect{}); err != nil {
+				return used, err
+			}
+			continue
+		}
 		if n == 0 {
 			break
 		}
@@ -102,7 +108,7 @@ func (w *worker) input(c *Conn, b []byte) (used int, err error) {
 // adopt takes over who c is and what it may send: for a batch of its frames, and again after a change within one.
 func (w *worker) adopt(c *Conn) {
 	s := w.engine.settings.Load()
-	w.parser.Limits = wire.Limits{ControlLineBytes: s.MaxControlLineBytes, PayloadBytes: s.MaxPayloadBytes}
+	w.parser = wire.Parser{Limits: wire.Limits{ControlLineBytes: s.MaxControlLineBytes, PayloadBytes: s.MaxPayloadBytes}}
 	w.from = c
 	w.profile = c.profile.Load()
 	w.flags = flag(c.flags.Load())
@@ -249,6 +255,7 @@ func (w *worker) count(s *stage) {
 	s.conn.outBytes.Add(bytes)
 	w.totals.outMessages.Add(n)
 	w.totals.outBytes.Add(bytes)
+	s.conn.lastActivity.Store(w.engine.clock.Load())
 	if a := s.conn.Account(); a != nil {
 		a.Traffic.OutMsgs.Add(n)
 		a.Traffic.OutBytes.Add(bytes)
