@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"runnel/jetlog"
@@ -201,19 +202,20 @@ func (c *modelConsumer) again(seq uint64) string {
 }
 
 func (m *model) ackDeadline() string {
-	text := "ok 0 -0"
+	var text strings.Builder
+	text.WriteString("ok 0 -0")
 	for _, name := range slices.Sorted(maps.Keys(m.consumers)) {
 		c := m.consumers[name]
 		for _, seq := range c.due(m.clock) {
-			text += c.again(seq)
+			text.WriteString(c.again(seq))
 		}
 	}
-	return text
+	return text.String()
 }
 
 func (c *modelConsumer) ack(a *command.Ack) string {
 	var done []uint64
-	text := ""
+	var text strings.Builder
 	for _, r := range a.Replies {
 		w := c.waiting[r.Sequence]
 		switch {
@@ -239,10 +241,10 @@ func (c *modelConsumer) ack(a *command.Ack) string {
 			w.deadline = c.m.clock + int64(r.Delay)
 			c.dequeue(r.Sequence)
 		default:
-			text += c.again(r.Sequence)
+			text.WriteString(c.again(r.Sequence))
 		}
 	}
-	return fmt.Sprintf("ok 0 -%d%s", c.m.settled(done), text)
+	return fmt.Sprintf("ok 0 -%d%s", c.m.settled(done), text.String())
 }
 
 func (c *modelConsumer) reset(r *command.Reset) string {

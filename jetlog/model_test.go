@@ -81,11 +81,12 @@ func modelResult(r jetlog.Result) string {
 	case r.Duplicate:
 		return fmt.Sprintf("duplicate %d", r.Sequence)
 	}
-	text := fmt.Sprintf("ok %d -%d", r.Sequence, r.Removed)
+	var text strings.Builder
+	text.WriteString(fmt.Sprintf("ok %d -%d", r.Sequence, r.Removed))
 	for _, e := range r.Exhausted {
-		text += fmt.Sprintf(" %s:%d", e.Consumer, e.Sequence)
+		text.WriteString(fmt.Sprintf(" %s:%d", e.Consumer, e.Sequence))
 	}
-	return text
+	return text.String()
 }
 
 func (m *model) header(c *command.Publish, name string) string {

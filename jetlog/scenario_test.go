@@ -424,11 +424,12 @@ func (w *world) messages() []string {
 	for seq, _ := w.body.Next(0); seq != 0; seq, _ = w.body.Next(seq + 1) {
 		message, err := w.body.Load(seq)
 		w.must(err)
-		text := fmt.Sprintf("%d %s %q", seq, message.Subject, message.Payload)
+		var text strings.Builder
+		text.WriteString(fmt.Sprintf("%d %s %q", seq, message.Subject, message.Payload))
 		for name, value := range headers.All(message.Header) {
-			text += fmt.Sprintf(" %s:%s", name, value)
+			text.WriteString(fmt.Sprintf(" %s:%s", name, value))
 		}
-		out = append(out, text)
+		out = append(out, text.String())
 	}
 	if len(out) == 0 {
 		return []string{"none"}
@@ -450,13 +451,14 @@ func (w *world) due() []string {
 }
 
 func (w *world) removed() []string {
-	text := fmt.Sprintf("published %d", w.stream.Published())
+	var text strings.Builder
+	text.WriteString(fmt.Sprintf("published %d", w.stream.Published()))
 	for r := jetlog.Reason(0); r <= jetlog.NoInterest; r++ {
 		if n := w.stream.Removed(r); n > 0 {
-			text += fmt.Sprintf(", %s %d", r, n)
+			text.WriteString(fmt.Sprintf(", %s %d", r, n))
 		}
 	}
-	return []string{text}
+	return []string{text.String()}
 }
 
 func (w *world) show(name string) string {
@@ -464,19 +466,20 @@ func (w *world) show(name string) string {
 	if c == nil {
 		return "no consumer"
 	}
-	text := fmt.Sprintf("delivered %d/%d, floor %d/%d, pending %d, ack pending %d, redelivered %d",
+	var text strings.Builder
+	text.WriteString(fmt.Sprintf("delivered %d/%d, floor %d/%d, pending %d, ack pending %d, redelivered %d",
 		c.Delivered().Consumer, c.Delivered().Stream, c.AckFloor().Consumer, c.AckFloor().Stream,
-		c.Pending(), c.AckPending(), c.Redelivered())
+		c.Pending(), c.AckPending(), c.Redelivered()))
 	if at := c.NextDeadline(); at != 0 {
-		text += fmt.Sprintf(", deadline in %s", time.Duration(at-w.clock))
+		text.WriteString(fmt.Sprintf(", deadline in %s", time.Duration(at-w.clock)))
 	}
 	if at := c.PausedUntil(); at != 0 {
-		text += fmt.Sprintf(", paused for %s", time.Duration(at-w.clock))
+		text.WriteString(fmt.Sprintf(", paused for %s", time.Duration(at-w.clock)))
 	}
 	for _, group := range c.Config().PriorityGroups {
 		if id, _ := c.Pinned(group); id != "" {
-			text += fmt.Sprintf(", %s is %s", group, id)
+			text.WriteString(fmt.Sprintf(", %s is %s", group, id))
 		}
 	}
-	return text
+	return text.String()
 }

@@ -80,7 +80,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 	}
-	for k := command.Kind(0); k < 255; k++ {
+	for k := range command.Kind(255) {
 		if k.Level() > 0 != kinds[k] {
 			t.Errorf("kind %d has level %d, but an example is %v", k, k.Level(), kinds[k])
 		}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"sort"
+	"strings"
 	"testing"
 
 	"runnel/jetlog/segment"
@@ -414,14 +415,14 @@ func patternFor(r *rand.Rand, subject string) string {
 			break
 		}
 	}
-	pattern := ""
+	var pattern strings.Builder
 	for i, token := range tokens {
 		if i > 0 {
-			pattern += "."
+			pattern.WriteString(".")
 		}
-		pattern += token
+		pattern.WriteString(token)
 	}
-	return pattern
+	return pattern.String()
 }
 
 func (t *table) queries(r *rand.Rand, each int) []query {
