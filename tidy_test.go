@@ -57,9 +57,10 @@ var layers = []layer{
 	{"jetlog/segment", "subjects jetlog/vfs", compress + "/s2 " + crypto},
 	{"jetlog/seal", "jetlog/segment", crypto},
 	{"jetlog/shadow", "jetlog/vfs", ""},
+	{"jetlog/manifest", "jetlog/vfs jetlog/codec jetlog/segment jetlog/seal", ""},
 	{
 		"jetlog/store",
-		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/codec jetlog/config jetlog/command jetlog jetlog/segment", crypto,
+		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/codec jetlog/config jetlog/command jetlog jetlog/segment", crypto,
 	},
 	// 2: the parts of a server, each alone.
 	{"server/wire", "subjects headers", ""},

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"runnel/jetlog"
+	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
 )
 
@@ -197,7 +198,7 @@ func (b *body) Remove(meta *jetlog.Meta, reason jetlog.Reason) {
 	}
 	b.gone.add(meta.Sequence)
 	if l := b.find(meta.Sequence); l != nil {
-		if s := l.span(); s.removed != unknown {
+		if s := l.span(); s.removed != manifest.Unknown {
 			s.removed++
 			s.removedBytes += meta.Bytes
 		}
@@ -225,7 +226,7 @@ func (b *body) RemoveRange(from, to uint64, reason jetlog.Reason) {
 			s.removed, s.removedBytes = s.count, s.bytes
 		case s.first > to:
 		default:
-			s.removed = unknown // counting would mean to read; the next freeze does it
+			s.removed = manifest.Unknown // counting would mean to read; the next freeze does it
 		}
 	}
 	b.gone.raise(to)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"runnel/jetlog"
+	"runnel/jetlog/manifest"
 	"runnel/jetlog/shadow"
 )
 
@@ -42,7 +43,7 @@ func inspect(cfg Config) (*Store, *Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	numbers, err := manifestNumbers(cfg.FS, cfg.Dir)
+	numbers, err := manifest.Numbers(cfg.FS, cfg.Dir)
 	if err == nil && len(numbers) == 0 {
 		err = fmt.Errorf("%s has no manifest, so it is no store: %w", cfg.Dir, fs.ErrNotExist)
 	}
@@ -66,9 +67,9 @@ func Check(cfg Config) (*Findings, error) {
 	id := s.ID()
 	f := &Findings{Store: hex.EncodeToString(id[:]), Replayed: report.Replayed}
 	f.note(report)
-	for e, ok := s.after(0); ok; e, ok = s.after(e.number) {
+	for e, ok := s.after(0); ok; e, ok = s.after(e.Number) {
 		f.Files++
-		f.Bytes += e.bytes
+		f.Bytes += e.Bytes
 		if err := s.scrub(e); err != nil {
 			f.Problems = append(f.Problems, err.Error())
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"runnel/jetlog/command"
+	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
 	"runnel/jetlog/store"
 	"runnel/jetlog/vfs"
@@ -181,7 +182,7 @@ func TestFlippedBits(t *testing.T) {
 	t.Run("manifest", func(t *testing.T) {
 		cfg := filled(t)
 		flip(t, one(t, cfg, "manifest-*"), 60)
-		var damage *store.ManifestDamage
+		var damage *manifest.Damage
 		if _, _, err := store.Open(cfg); !errors.As(err, &damage) {
 			t.Errorf("open: %v", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"runnel/jetlog/config"
+	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
 )
 
@@ -24,7 +25,7 @@ type plan struct {
 	oldest  bool // no file is older
 	forgot  int64
 	purged  uint64
-	entries []partEntry // of all files of the stream, as the manifest has them
+	entries []manifest.Part // of all files of the stream, as the manifest has them
 }
 
 // Compact rewrites files so that streams have few of them, without what has gone. Only what had gone
@@ -60,24 +61,24 @@ func (s *Store) Compact() error {
 func (s *Store) plan(t *Stream) *plan {
 	s.edits.Lock()
 	defer s.edits.Unlock()
-	e := s.catalog.streams[t.id]
+	e := s.catalog.Streams[t.id]
 	parts := t.files()
-	if e == nil || len(parts) == 0 || len(parts) != len(e.parts) || t.Err() != nil {
+	if e == nil || len(parts) == 0 || len(parts) != len(e.Parts) || t.Err() != nil {
 		return nil
 	}
-	first, n := s.choose(parts, e.parts)
+	first, n := s.choose(parts, e.Parts)
 	if n == 0 {
 		return nil
 	}
 	gone := newRemoved()
-	gone.floor = e.floor
-	for i, p := range e.pages {
+	gone.floor = e.Floor
+	for i, p := range e.Pages {
 		q := *p
 		gone.pages[i] = &q
 	}
 	return &plan{
 		stream: t, gone: gone, first: first, run: parts[first : first+n], oldest: first == 0,
-		forgot: e.forgot, purged: e.purged, entries: slices.Clone(e.parts),
+		forgot: e.Forgot, purged: e.Purged, entries: slices.Clone(e.Parts),
 	}
 }
 
@@ -93,12 +94,12 @@ func (t *Stream) files() []*part {
 
 // choose returns the first run worth the work: several files that are small together; or one that is
 // mostly gone, with its older neighbour if that is small too.
-func (s *Store) choose(parts []*part, entries []partEntry) (first, n int) {
+func (s *Store) choose(parts []*part, entries []manifest.Part) (first, n int) {
 	left := make([]int64, len(parts)) // bytes that are left of each
 	for i, p := range parts {
 		left[i] = int64(p.spanned.bytes)
-		if entries[i].removed != unknown {
-			left[i] -= int64(entries[i].bytes)
+		if entries[i].Removed != manifest.Unknown {
+			left[i] -= int64(entries[i].Bytes)
 		}
 	}
 	for i := range parts {
@@ -135,7 +136,7 @@ func (s *Store) compact(p *plan) error {
 		s.discard(f)
 		return s.fail(err)
 	}
-	e := &edit{files: []fileEntry{f.fileEntry}, streams: []streamEdit{p.edit(f)}}
+	e := &manifest.Edit{Files: []manifest.File{f.File}, Streams: []manifest.StreamEdit{p.edit(f)}}
 	if err := s.note([]*file{f}, e); err != nil {
 		s.discard(f)
 		return err
@@ -205,15 +206,15 @@ func (p *plan) idTime() int64 {
 }
 
 // edit replaces the run by the new file.
-func (p *plan) edit(f *file) streamEdit {
-	e := streamEdit{}
-	e.id = p.stream.id
-	e.parts = slices.Replace(slices.Clone(p.entries), p.first, p.first+len(p.run), p.entry(f))
+func (p *plan) edit(f *file) manifest.StreamEdit {
+	e := manifest.StreamEdit{}
+	e.ID = p.stream.id
+	e.Parts = slices.Replace(slices.Clone(p.entries), p.first, p.first+len(p.run), p.entry(f))
 	return e
 }
 
-func (p *plan) entry(f *file) partEntry {
-	return partEntry{file: f.number, purged: p.purgedOf(), idTime: p.idTime()}
+func (p *plan) entry(f *file) manifest.Part {
+	return manifest.Part{File: f.Number, Purged: p.purgedOf(), IDTime: p.idTime()}
 }
 
 // replace lets the stream use the file of a plan. What has gone since the last flush is counted again.
@@ -252,11 +253,11 @@ func (p *plan) bounds() (first, last uint64) {
 func (p *plan) goneSince() (messages, bytes uint64) {
 	for i, x := range p.run {
 		e := p.entries[p.first+i]
-		if x.spanned.removed == unknown || e.removed == unknown {
-			return unknown, 0
+		if x.spanned.removed == manifest.Unknown || e.Removed == manifest.Unknown {
+			return manifest.Unknown, 0
 		}
-		messages += x.spanned.removed - e.removed
-		bytes += x.spanned.removedBytes - e.bytes
+		messages += x.spanned.removed - e.Removed
+		bytes += x.spanned.removedBytes - e.Bytes
 	}
 	return messages, bytes
 }

@@ -7,6 +7,7 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/config"
+	"runnel/jetlog/manifest"
 	"runnel/jetlog/wal"
 )
 
@@ -24,10 +25,10 @@ func (s *Store) Create(account string, cfg config.Stream) (*Stream, error) {
 	if s.Stream(account, cfg.Name) != nil {
 		return nil, fmt.Errorf("create stream %q: %w", cfg.Name, ErrExists)
 	}
-	state := jetlog.New(s.catalog.nextStream, cfg, s.cfg.Clock().UnixNano())
-	e := streamEdit{created: true, advanced: true}
-	e.id, e.account, e.snapshot = state.ID(), account, state.AppendSnapshot(nil)
-	if err := s.commitLocked(&edit{streams: []streamEdit{e}}); err != nil {
+	state := jetlog.New(s.catalog.NextStream, cfg, s.cfg.Clock().UnixNano())
+	e := manifest.StreamEdit{Created: true, Advanced: true}
+	e.ID, e.Account, e.Snapshot = state.ID(), account, state.AppendSnapshot(nil)
+	if err := s.commitLocked(&manifest.Edit{Streams: []manifest.StreamEdit{e}}); err != nil {
 		return nil, fmt.Errorf("create stream %q: %w", cfg.Name, err)
 	}
 	stream := s.newStream(account, state)
@@ -49,7 +50,7 @@ func (s *Store) newStream(account string, state *jetlog.Stream) *Stream {
 		t.messages = jetlog.NewMemory()
 		return t
 	}
-	t.body = newBody(s.catalog.hashKey, &s.memory, s.cfg.FactEntries)
+	t.body = newBody(hashKey(s.catalog.HashKey), &s.memory, s.cfg.FactEntries)
 	t.body.start = state.State().Last + 1
 	t.messages = t.body
 	return t
@@ -89,7 +90,7 @@ func (s *Store) Delete(t *Stream) error {
 	if s.StreamByID(t.id) != t {
 		return fmt.Errorf("delete stream %q: %w", t.name, ErrNotFound)
 	}
-	if err := s.commitLocked(&edit{deleted: []uint64{t.id}}); err != nil {
+	if err := s.commitLocked(&manifest.Edit{Deleted: []uint64{t.id}}); err != nil {
 		return fmt.Errorf("delete stream %q: %w", t.name, err)
 	}
 	t.end()
@@ -118,27 +119,27 @@ func (t *Stream) end() {
 }
 
 // commit makes an edit safe, and part of the catalog.
-func (s *Store) commit(e *edit) error {
+func (s *Store) commit(e *manifest.Edit) error {
 	s.edits.Lock()
 	defer s.edits.Unlock()
 	return s.commitLocked(e)
 }
 
 // commitLocked is commit for who holds edits. Only a full disk is an error after which things go on.
-func (s *Store) commitLocked(e *edit) error {
-	if err := s.manifest.append(e); err != nil {
-		if s.manifest.failed != nil {
+func (s *Store) commitLocked(e *manifest.Edit) error {
+	if err := s.manifest.Append(e); err != nil {
+		if s.manifest.Failed() != nil {
 			return s.fail(err)
 		}
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
-	if err := s.catalog.apply(e); err != nil {
+	if err := s.catalog.Apply(e); err != nil {
 		return s.fail(err) // the program contradicts itself
 	}
-	if !s.manifest.overgrown() {
+	if !s.manifest.Overgrown() {
 		return nil
 	}
-	if err := s.manifest.create(s.catalog); err != nil && s.manifest.failed != nil {
+	if err := s.manifest.Create(s.catalog); err != nil && s.manifest.Failed() != nil {
 		return s.fail(err)
 	}
 	return nil
@@ -148,7 +149,7 @@ func (s *Store) commitLocked(e *edit) error {
 // found at the next start. The caller holds edits; no stream refers to the files.
 func (s *Store) sweep() {
 	for number, f := range s.files {
-		if s.catalog.files[number] != nil {
+		if s.catalog.Files[number] != nil {
 			continue
 		}
 		delete(s.files, number)

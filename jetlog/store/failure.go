@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"runnel/jetlog/command"
+	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
 	"runnel/jetlog/wal"
 )
@@ -13,7 +13,7 @@ import (
 // Errors of a Store. They are wrapped; compare with errors.Is.
 var (
 	// ErrNewer: something was written by a newer version of the program.
-	ErrNewer = command.ErrNewer
+	ErrNewer = manifest.ErrNewer
 	// ErrClosed: the store or the stream is closed.
 	ErrClosed = errors.New("store is closed")
 	// ErrFailed: the disk did not keep what it was given. The process should end, and open the store again.
@@ -29,18 +29,6 @@ var (
 	// ErrForeign: the directory holds files of several stores.
 	ErrForeign = errors.New("directory belongs to another store")
 )
-
-// ManifestDamage says that the manifest, behind which nothing can be found, is not as it was written.
-type ManifestDamage struct {
-	File   string
-	Offset int64 // of the record that is wrong; 0 for the header
-	Later  int64 // of a valid record behind it, 0 if there is none
-}
-
-// Error implements error.
-func (d *ManifestDamage) Error() string {
-	return fmt.Sprintf("manifest %s is damaged at offset %d: restore it from a backup, or salvage the streams", d.File, d.Offset)
-}
 
 // StreamDamage says that a stream cannot start, or cannot go on, because what is on disk is not what
 // was written. Others are not concerned.

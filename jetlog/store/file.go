@@ -7,12 +7,13 @@ import (
 	"strconv"
 	"strings"
 
+	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
 )
 
 // file is an open segment file. It is shared by the streams that have messages or facts in it.
 type file struct {
-	fileEntry
+	manifest.File
 	segment *segment.Segment
 	// failure is why the file could not be opened: its streams do not start.
 	failure error
@@ -23,6 +24,7 @@ const (
 	logDir           = "wal"
 	asideDir         = "set-aside"
 	segmentExtension = ".segment"
+	temporary        = ".tmp" // behind the name of a file that is not complete
 )
 
 // prefixBytes of the store's id stand in the names of its files, so that those of another store are
@@ -30,7 +32,13 @@ const (
 const prefixBytes = 4
 
 func (s *Store) segmentName(number uint64) string {
-	return fmt.Sprintf("%s-%08d%s", hex.EncodeToString(s.manifest.id[:prefixBytes]), number, segmentExtension)
+	return fmt.Sprintf("%s-%08d%s", s.prefix(), number, segmentExtension)
+}
+
+// prefix is what the names of the store's files begin with.
+func (s *Store) prefix() string {
+	id := s.manifest.ID()
+	return hex.EncodeToString(id[:prefixBytes])
 }
 
 func (s *Store) segmentPath(number uint64) string {
@@ -53,29 +61,29 @@ func parseSegmentName(name string) (prefix string, number uint64, ok bool) {
 
 // openFile opens a file of the catalog. A file that cannot be read, or is another one, is not an error
 // of the store.
-func (s *Store) openFile(e *fileEntry) *file {
-	f := &file{fileEntry: *e}
+func (s *Store) openFile(e *manifest.File) *file {
+	f := &file{File: *e}
 	_, keys := s.seal.SegmentKeys()
-	f.segment, f.failure = segment.Open(s.cfg.FS, s.segmentPath(e.number), segment.Config{Keys: keys, Cache: s.cache})
+	f.segment, f.failure = segment.Open(s.cfg.FS, s.segmentPath(e.Number), segment.Config{Keys: keys, Cache: s.cache})
 	if f.failure != nil {
 		return f
 	}
 	sum := f.segment.Summary()
-	if sum.ID != e.id || sum.Bytes != e.bytes || sum.Checksum != e.checksum {
+	if sum.ID != e.ID || sum.Bytes != e.Bytes || sum.Checksum != e.Checksum {
 		f.failure = &segment.Corruption{
-			File: s.segmentPath(e.number),
-			Err:  fmt.Errorf("file %s of %d bytes, want %s of %d", sum.ID, sum.Bytes, e.id, e.bytes),
+			File: s.segmentPath(e.Number),
+			Err:  fmt.Errorf("file %s of %d bytes, want %s of %d", sum.ID, sum.Bytes, e.ID, e.Bytes),
 		}
 	}
 	return f
 }
 
 // newPart returns what a file has of a stream.
-func newPart(f *file, stream uint64, e *partEntry) *part {
-	p := &part{stream: stream, file: f, purged: e.purged, idTime: e.idTime}
+func newPart(f *file, stream uint64, e *manifest.Part) *part {
+	p := &part{stream: stream, file: f, purged: e.Purged, idTime: e.IDTime}
 	if x, ok := f.segment.Extent(stream); ok {
 		p.spanned = span{first: x.First, last: x.Last, lastTime: x.LastTime, count: x.Count, bytes: x.Bytes}
-		p.spanned.removed, p.spanned.removedBytes = e.removed, e.bytes
+		p.spanned.removed, p.spanned.removedBytes = e.Removed, e.Bytes
 	}
 	return p
 }

@@ -10,6 +10,7 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/config"
+	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
 	"runnel/jetlog/vfs"
 	"runnel/jetlog/wal"
@@ -105,12 +106,12 @@ func (s *Store) flush(tasks []*task) error {
 	}
 	files, err := s.writeFiles(tasks)
 	if err == nil {
-		e := &edit{}
+		e := &manifest.Edit{}
 		for _, f := range files {
-			e.files = append(e.files, f.fileEntry)
+			e.Files = append(e.Files, f.File)
 		}
 		for _, t := range tasks {
-			e.streams = append(e.streams, t.edit())
+			e.Streams = append(e.Streams, t.edit())
 		}
 		err = s.note(files, e)
 	}
@@ -159,7 +160,7 @@ func (t *Stream) thaw(task *task) {
 	}
 	var fresh *part
 	if task.file != nil {
-		e := partEntry{purged: task.frozen.purged, idTime: task.idTime}
+		e := manifest.Part{Purged: task.frozen.purged, IDTime: task.idTime}
 		fresh = newPart(task.file, t.id, &e)
 	}
 	t.body.thaw(task.kept, fresh)
@@ -273,7 +274,7 @@ func (s *Store) newFile(compress bool, write func(*segment.Writer) error) (*file
 	if err := s.cfg.FS.Rename(name+temporary, name); err != nil {
 		return nil, s.unwritten(err)
 	}
-	f := s.openFile(&fileEntry{number: number, id: summary.ID, bytes: summary.Bytes, checksum: summary.Checksum})
+	f := s.openFile(&manifest.File{Number: number, ID: summary.ID, Bytes: summary.Bytes, Checksum: summary.Checksum})
 	if f.failure != nil {
 		return nil, s.unwritten(f.failure)
 	}
@@ -293,8 +294,8 @@ func (s *Store) unwritten(err error) error {
 func (s *Store) nextFile() uint64 {
 	s.edits.Lock()
 	defer s.edits.Unlock()
-	s.catalog.nextFile++
-	return s.catalog.nextFile - 1
+	s.catalog.NextFile++
+	return s.catalog.NextFile - 1
 }
 
 // discard removes a file that was written and is not used, unless the manifest has failed: then the
@@ -305,7 +306,7 @@ func (s *Store) discard(f *file) {
 	if s.Err() != nil {
 		return
 	}
-	_ = s.cfg.FS.Remove(s.segmentPath(f.number))
+	_ = s.cfg.FS.Remove(s.segmentPath(f.Number))
 }
 
 // writeMessages adds what was live when the stream was frozen.
@@ -382,16 +383,16 @@ func (t *task) writeFacts(w *segment.Writer) error {
 func compareRows(a, b row) int { return bytes.Compare(a.hash[:], b.hash[:]) }
 
 // note writes an edit that has new files.
-func (s *Store) note(files []*file, e *edit) error {
+func (s *Store) note(files []*file, e *manifest.Edit) error {
 	s.edits.Lock()
 	defer s.edits.Unlock()
 	for _, f := range files {
-		s.files[f.number] = f
+		s.files[f.Number] = f
 	}
 	err := s.commitLocked(e)
 	if err != nil {
 		for _, f := range files {
-			delete(s.files, f.number)
+			delete(s.files, f.Number)
 		}
 	}
 	return err
@@ -399,19 +400,19 @@ func (s *Store) note(files []*file, e *edit) error {
 
 // edit is what is new about the stream. The oldest files are left out as long as nothing is left of
 // their messages: their facts say nothing that matters then, since no older file says otherwise.
-func (t *task) edit() streamEdit {
+func (t *task) edit() manifest.StreamEdit {
 	f := t.frozen
-	e := streamEdit{advanced: true, cleared: f.cleared, changed: f.pages}
-	e.id, e.snapshot, e.applied = t.stream.id, f.snapshot, f.applied
-	e.purged, e.forgot, e.floor = f.purged, f.forgot, f.gone.floor
+	e := manifest.StreamEdit{Advanced: true, Cleared: f.cleared, Changed: f.pages}
+	e.ID, e.Snapshot, e.Applied = t.stream.id, f.snapshot, f.applied
+	e.Purged, e.Forgot, e.Floor = f.purged, f.forgot, f.gone.floor
 	n := 0
-	for n < len(f.parts) && f.entries[n].removed == f.parts[n].spanned.count && f.entries[n].idTime < max(f.forgot, 1) {
+	for n < len(f.parts) && f.entries[n].Removed == f.parts[n].spanned.count && f.entries[n].IDTime < max(f.forgot, 1) {
 		n++
 	}
 	t.kept = f.parts[n:]
-	e.parts = slices.Clone(f.entries[n:])
+	e.Parts = slices.Clone(f.entries[n:])
 	if t.file != nil {
-		e.parts = append(e.parts, partEntry{file: t.file.number, purged: f.purged, idTime: t.idTime})
+		e.Parts = append(e.Parts, manifest.Part{File: t.file.Number, Purged: f.purged, IDTime: t.idTime})
 	}
 	return e
 }

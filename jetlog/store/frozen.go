@@ -2,6 +2,7 @@ package store
 
 import (
 	"runnel/jetlog"
+	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
 	"runnel/jetlog/wal"
 )
@@ -21,10 +22,10 @@ type frozen struct {
 	position wal.Position // of the last command that is in the state
 	settled  bool         // no command was behind it in the log at that moment
 	forgot   int64
-	pages    map[uint64]*page // of gone, that the manifest does not have
-	cleared  []uint64         // pages that are no more
-	bytes    int64            // of memory, given back when it is in files
-	entries  []partEntry      // of parts, as of that moment
+	pages    map[uint64]*manifest.Page // of gone, that the manifest does not have
+	cleared  []uint64                  // pages that are no more
+	bytes    int64                     // of memory, given back when it is in files
+	entries  []manifest.Part           // of parts, as of that moment
 }
 
 // state returns what was known of a subject at that moment, the table included; exact is false if that
@@ -105,7 +106,7 @@ func (b *body) freeze(first, last uint64) *frozen {
 	f := &frozen{
 		below: below{layers: b.layers, gone: b.gone.clone(), purged: b.purged},
 		table: t, key: b.key, parts: b.parts, facts: b.facts, ids: b.ids, forgot: b.forgot, bytes: b.bytes,
-		pages: map[uint64]*page{},
+		pages: map[uint64]*manifest.Page{},
 	}
 	for n := range b.gone.touched {
 		if p := f.gone.pages[n]; p != nil {
@@ -131,7 +132,7 @@ func (b *body) freeze(first, last uint64) *frozen {
 func (b *body) recount() {
 	for _, l := range b.layers {
 		s := l.span()
-		if s.removed != unknown {
+		if s.removed != manifest.Unknown {
 			continue
 		}
 		if n, size, err := b.sizeIn(l, s.first, s.last); err == nil {
@@ -154,10 +155,10 @@ func (b *body) thaw(parts []*part, fresh *part) {
 }
 
 // entry describes the part for the manifest.
-func (p *part) entry() partEntry {
-	e := partEntry{file: p.file.number, purged: p.purged, idTime: p.idTime, removed: p.spanned.removed, bytes: p.spanned.removedBytes}
-	if e.removed == unknown {
-		e.bytes = 0
+func (p *part) entry() manifest.Part {
+	e := manifest.Part{File: p.file.Number, Purged: p.purged, IDTime: p.idTime, Removed: p.spanned.removed, Bytes: p.spanned.removedBytes}
+	if e.Removed == manifest.Unknown {
+		e.Bytes = 0
 	}
 	return e
 }

@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"runnel/jetlog"
+	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
 	"runnel/subjects"
 )
@@ -34,7 +35,7 @@ type span struct {
 
 // live returns what is left; ok is false if that was not counted.
 func (s *span) live() (count, bytes uint64, ok bool) {
-	if s.removed == unknown {
+	if s.removed == manifest.Unknown {
 		return 0, 0, false
 	}
 	return s.count - s.removed, s.bytes - s.removedBytes, true

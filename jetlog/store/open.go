@@ -2,12 +2,12 @@ package store
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 
+	"runnel/jetlog/manifest"
 	"runnel/jetlog/seal"
 	"runnel/jetlog/segment"
 	"runnel/jetlog/vfs"
@@ -16,13 +16,13 @@ import (
 
 // Report is what Open found.
 type Report struct {
-	New      bool          // there was no store
-	Manifest *TornManifest // the end of the manifest that was cut off, nil for none
-	Torn     *wal.Torn     // the end of the log that was cut off, nil for none
-	Damage   []wal.Damage  // of the log
-	Halted   []*Stream     // streams that did not start: see Stream.Err
-	Replayed int           // commands that were in the log only
-	Aside    []string      // files that are not the store's, and where they are now
+	New      bool           // there was no store
+	Manifest *manifest.Torn // the end of the manifest that was cut off, nil for none
+	Torn     *wal.Torn      // the end of the log that was cut off, nil for none
+	Damage   []wal.Damage   // of the log
+	Halted   []*Stream      // streams that did not start: see Stream.Err
+	Replayed int            // commands that were in the log only
+	Aside    []string       // files that are not the store's, and where they are now
 }
 
 // Open opens the store in a directory, or begins one. The directory is claimed until Close. Streams that
@@ -119,10 +119,10 @@ func (s *Store) load(report *Report) error {
 	if err := s.loadManifest(report); err != nil {
 		return err
 	}
-	for _, e := range s.catalog.files {
-		s.files[e.number] = s.openFile(e)
+	for _, e := range s.catalog.Files {
+		s.files[e.Number] = s.openFile(e)
 	}
-	for _, e := range s.catalog.streams {
+	for _, e := range s.catalog.Streams {
 		if err := s.restore(e); err != nil {
 			return err
 		}
@@ -139,10 +139,10 @@ func (s *Store) load(report *Report) error {
 }
 
 func (s *Store) loadManifest(report *Report) error {
-	id, key := newStoreID()
-	m := &manifest{fs: s.cfg.FS, dir: s.cfg.Dir, id: id, seal: s.seal}
-	c := newCatalog(key)
-	torn, found, err := m.load(c)
+	id, key := manifest.NewID()
+	m := manifest.New(s.cfg.FS, s.cfg.Dir, id, s.seal)
+	c := manifest.NewCatalog(key)
+	torn, found, err := m.Load(c)
 	if err != nil {
 		return err
 	}
@@ -154,9 +154,9 @@ func (s *Store) loadManifest(report *Report) error {
 	report.New, report.Manifest = !found, torn
 	s.manifest, s.catalog = m, c
 	// What was read may never have been synced: it is written again before anything relies on it.
-	err = m.create(c)
-	if err != nil && found && m.failed == nil && vfs.NoSpace(err) {
-		return m.resume()
+	err = m.Create(c)
+	if err != nil && found && m.Failed() == nil && vfs.NoSpace(err) {
+		return m.Resume()
 	}
 	return err
 }
@@ -178,7 +178,7 @@ func (s *Store) mustBeEmpty() error {
 
 func (s *Store) openLog(sealer *seal.Sealer, report *Report) error {
 	cfg := wal.Config{
-		FS: s.cfg.FS, Dir: filepath.Join(s.cfg.Dir, logDir), ID: s.manifest.id,
+		FS: s.cfg.FS, Dir: filepath.Join(s.cfg.Dir, logDir), ID: s.manifest.ID(),
 		SegmentBytes: s.cfg.LogSegmentBytes, MaxBytes: s.cfg.LogBytes,
 		Policy: s.cfg.Policy, Interval: s.cfg.Interval, OnDurable: s.durable,
 	}
@@ -207,13 +207,13 @@ func (s *Store) putAside(report *Report) error {
 	if err != nil {
 		return err
 	}
-	own := hex.EncodeToString(s.manifest.id[:prefixBytes])
+	own := s.prefix()
 	for _, e := range entries {
 		path := filepath.Join(s.cfg.Dir, segmentDir, e.Name)
 		prefix, number, ok := parseSegmentName(e.Name)
 		switch {
 		case e.Dir || ok && prefix == own && s.files[number] != nil:
-		case filepath.Ext(e.Name) == temporary, ok && prefix == own && number < s.catalog.nextFile:
+		case filepath.Ext(e.Name) == temporary, ok && prefix == own && number < s.catalog.NextFile:
 			if err := s.cfg.FS.Remove(path); err != nil {
 				return err
 			}
@@ -223,7 +223,7 @@ func (s *Store) putAside(report *Report) error {
 			}
 		}
 		if ok && prefix == own {
-			s.catalog.nextFile = max(s.catalog.nextFile, number+1)
+			s.catalog.NextFile = max(s.catalog.NextFile, number+1)
 		}
 	}
 	return nil
@@ -231,26 +231,25 @@ func (s *Store) putAside(report *Report) error {
 
 // tidyManifests removes manifests that this one has replaced, and moves those of other stores away.
 func (s *Store) tidyManifests(report *Report) error {
-	numbers, err := manifestNumbers(s.cfg.FS, s.cfg.Dir)
+	numbers, err := manifest.Numbers(s.cfg.FS, s.cfg.Dir)
 	if err != nil {
 		return err
 	}
 	for _, n := range numbers {
-		if n >= s.manifest.number {
+		if n >= s.manifest.Number() {
 			continue
 		}
-		other := manifest{fs: s.cfg.FS, dir: s.cfg.Dir, number: n, seal: s.seal}
-		data, err := readAll(s.cfg.FS, other.path(n))
+		path, same, err := s.manifest.Owner(n)
 		if err != nil {
 			return err
 		}
-		if _, err := other.parseHeader(other.path(n), data); err == nil && other.id == s.manifest.id {
-			if err := s.cfg.FS.Remove(other.path(n)); err != nil {
+		if same {
+			if err := s.cfg.FS.Remove(path); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := s.moveAside(other.path(n), report); err != nil {
+		if err := s.moveAside(path, report); err != nil {
 			return err
 		}
 	}

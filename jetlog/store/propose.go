@@ -8,6 +8,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/manifest"
 	"runnel/jetlog/wal"
 )
 
@@ -173,7 +174,7 @@ func (s *Stream) applyOne(c command.Command) (jetlog.Result, error) {
 // remember notes the configuration of a stream in memory, which is all that a restart leaves of it.
 func (s *Store) remember(stream *Stream, cfg config.Stream) error {
 	empty := jetlog.New(stream.id, cfg, stream.state.Created())
-	e := streamEdit{advanced: true}
-	e.id, e.snapshot = stream.id, empty.AppendSnapshot(nil)
-	return s.commit(&edit{streams: []streamEdit{e}})
+	e := manifest.StreamEdit{Advanced: true}
+	e.ID, e.Snapshot = stream.id, empty.AppendSnapshot(nil)
+	return s.commit(&manifest.Edit{Streams: []manifest.StreamEdit{e}})
 }

@@ -6,35 +6,36 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/command"
+	"runnel/jetlog/manifest"
 	"runnel/jetlog/wal"
 )
 
 // restore makes a stream as of its last flush. One that is damaged is there, but does not start.
-func (s *Store) restore(e *streamEntry) error {
-	state, err := jetlog.Restore(e.snapshot)
+func (s *Store) restore(e *manifest.Stream) error {
+	state, err := jetlog.Restore(e.Snapshot)
 	if err != nil {
-		return fmt.Errorf("stream %d of account %q: %w", e.id, e.account, err)
+		return fmt.Errorf("stream %d of account %q: %w", e.ID, e.Account, err)
 	}
-	t := s.newStream(e.account, state)
+	t := s.newStream(e.Account, state)
 	s.enter(t)
 	if t.body == nil {
 		return nil
 	}
 	b := t.body
-	b.purged, b.forgot, b.gone.floor = e.purged, e.forgot, e.floor
-	for n, p := range e.pages {
+	b.purged, b.forgot, b.gone.floor = e.Purged, e.Forgot, e.Floor
+	for n, p := range e.Pages {
 		q := *p
 		b.gone.pages[n] = &q
 	}
 	var parts []*part
-	for i := range e.parts {
-		f := s.files[e.parts[i].file]
+	for i := range e.Parts {
+		f := s.files[e.Parts[i].File]
 		if f.failure != nil {
 			_ = t.halt(damageOf(t.id, t.name, f.failure))
 			t.state, t.messages, t.body = nil, nil, nil
 			return nil
 		}
-		parts = append(parts, newPart(f, t.id, &e.parts[i]))
+		parts = append(parts, newPart(f, t.id, &e.Parts[i]))
 	}
 	b.setParts(parts)
 	return nil

@@ -4,15 +4,9 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
-)
 
-const (
-	pageWords = 64
-	pageSpan  = pageWords * 64 // sequences of a page
+	"runnel/jetlog/manifest"
 )
-
-// page is a bitmap of pageSpan sequences.
-type page [pageWords]uint64
 
 // removed is the set of sequences, of those below the memory table, whose messages have gone although
 // a file may still have them. Sequences that never were in a file may be in it or not.
@@ -20,20 +14,20 @@ type page [pageWords]uint64
 // Invariant: no page lies wholly at or below floor.
 type removed struct {
 	floor   uint64 // every sequence up to here is in the set
-	pages   map[uint64]*page
+	pages   map[uint64]*manifest.Page
 	touched map[uint64]struct{} // pages that the manifest does not have like this
 }
 
 func newRemoved() *removed {
-	return &removed{pages: map[uint64]*page{}, touched: map[uint64]struct{}{}}
+	return &removed{pages: map[uint64]*manifest.Page{}, touched: map[uint64]struct{}{}}
 }
 
 func (r *removed) has(seq uint64) bool {
 	if seq <= r.floor {
 		return true
 	}
-	p := r.pages[seq/pageSpan]
-	return p != nil && p[seq%pageSpan/64]&(1<<(seq%64)) != 0
+	p := r.pages[seq/manifest.PageSpan]
+	return p != nil && p[seq%manifest.PageSpan/64]&(1<<(seq%64)) != 0
 }
 
 // add puts one sequence in.
@@ -45,13 +39,13 @@ func (r *removed) add(seq uint64) {
 		r.raise(seq)
 		return
 	}
-	n := seq / pageSpan
+	n := seq / manifest.PageSpan
 	p := r.pages[n]
 	if p == nil {
-		p = &page{}
+		p = &manifest.Page{}
 		r.pages[n] = p
 	}
-	p[seq%pageSpan/64] |= 1 << (seq % 64)
+	p[seq%manifest.PageSpan/64] |= 1 << (seq % 64)
 	r.touched[n] = struct{}{}
 }
 
@@ -60,13 +54,13 @@ func (r *removed) raise(floor uint64) {
 	if floor <= r.floor {
 		return
 	}
-	before := r.floor / pageSpan
+	before := r.floor / manifest.PageSpan
 	r.floor = floor
 	if len(r.pages) == 0 && len(r.touched) == 0 {
 		return
 	}
 	// A page that is passed one by one costs one look-up; a long jump looks at what is there.
-	end := (floor + 1) / pageSpan
+	end := (floor + 1) / manifest.PageSpan
 	if end-before <= uint64(len(r.pages)+len(r.touched)) {
 		for n := before; n < end; n++ {
 			delete(r.pages, n)
@@ -74,7 +68,7 @@ func (r *removed) raise(floor uint64) {
 		}
 		return
 	}
-	maps.DeleteFunc(r.pages, func(n uint64, _ *page) bool { return n < end })
+	maps.DeleteFunc(r.pages, func(n uint64, _ *manifest.Page) bool { return n < end })
 	maps.DeleteFunc(r.touched, func(n uint64, _ struct{}) bool { return n < end })
 }
 
@@ -82,11 +76,11 @@ func (r *removed) raise(floor uint64) {
 func (r *removed) next(seq uint64) uint64 {
 	seq = max(seq, r.floor+1)
 	for {
-		p := r.pages[seq/pageSpan]
+		p := r.pages[seq/manifest.PageSpan]
 		if p == nil {
 			return seq
 		}
-		for w := seq % pageSpan / 64; w < pageWords; w++ {
+		for w := seq % manifest.PageSpan / 64; w < manifest.PageWords; w++ {
 			free := ^p[w] & (^uint64(0) << (seq % 64))
 			if free != 0 {
 				return seq&^63 + uint64(bits.TrailingZeros64(free))
@@ -99,11 +93,11 @@ func (r *removed) next(seq uint64) uint64 {
 // prev returns the last sequence <= seq that is not in the set, 0 if there is none.
 func (r *removed) prev(seq uint64) uint64 {
 	for seq > r.floor {
-		p := r.pages[seq/pageSpan]
+		p := r.pages[seq/manifest.PageSpan]
 		if p == nil {
 			return seq
 		}
-		free := ^p[seq%pageSpan/64] & (^uint64(0) >> (63 - seq%64))
+		free := ^p[seq%manifest.PageSpan/64] & (^uint64(0) >> (63 - seq%64))
 		if free != 0 {
 			found := seq&^63 + 63 - uint64(bits.LeadingZeros64(free))
 			if found <= r.floor {
@@ -127,12 +121,12 @@ func (r *removed) each(from, to uint64, visit func(seq uint64) bool) {
 		return
 	}
 	for _, n := range r.numbers() {
-		if n < from/pageSpan || n > to/pageSpan {
+		if n < from/manifest.PageSpan || n > to/manifest.PageSpan {
 			continue
 		}
 		for w, word := range r.pages[n] {
 			for ; word != 0; word &= word - 1 {
-				seq := n*pageSpan + uint64(w)*64 + uint64(bits.TrailingZeros64(word))
+				seq := n*manifest.PageSpan + uint64(w)*64 + uint64(bits.TrailingZeros64(word))
 				if seq >= from && seq <= to && !visit(seq) {
 					return
 				}
@@ -159,12 +153,12 @@ func (r *removed) clone() *removed {
 func (r *removed) drop(other *removed, from, to uint64) {
 	for n, p := range other.pages {
 		mine := r.pages[n]
-		if mine == nil || n < from/pageSpan || n > to/pageSpan {
+		if mine == nil || n < from/manifest.PageSpan || n > to/manifest.PageSpan {
 			continue
 		}
 		empty := true
 		for w := range mine {
-			at := n*pageSpan + uint64(w)*64
+			at := n*manifest.PageSpan + uint64(w)*64
 			mine[w] &^= p[w] & between(at, from, to)
 			empty = empty && mine[w] == 0
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"runnel/jetlog"
+	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
 )
 
@@ -87,20 +88,20 @@ func (v *salvager) fromBody() (*Salvaged, error) {
 
 // fromFiles reads the files of a stream that has not started.
 func (v *salvager) fromFiles() (*Salvaged, error) {
-	e := v.store.catalog.streams[v.stream.id]
-	v.gone.floor, v.gone.pages = e.floor, e.pages
-	state, err := jetlog.Restore(e.snapshot)
+	e := v.store.catalog.Streams[v.stream.id]
+	v.gone.floor, v.gone.pages = e.Floor, e.Pages
+	state, err := jetlog.Restore(e.Snapshot)
 	if err != nil {
 		return nil, err
 	}
-	for i, p := range e.parts {
-		f := v.store.files[p.file]
+	for i, p := range e.Parts {
+		f := v.store.files[p.File]
 		if f.failure == nil {
 			x, _ := f.segment.Extent(v.stream.id)
 			err = v.part(f.segment, Range{x.First, x.Last})
 		} else {
 			// Without its footer nobody knows what the file had: all up to where the next begins.
-			err = v.broken(f, Range{v.next, v.begin(e.parts[i+1:], state.State().Last)})
+			err = v.broken(f, Range{v.next, v.begin(e.Parts[i+1:], state.State().Last)})
 		}
 		if err != nil {
 			return nil, err
@@ -110,9 +111,9 @@ func (v *salvager) fromFiles() (*Salvaged, error) {
 }
 
 // begin is the last sequence before the first of some files that can be opened.
-func (v *salvager) begin(parts []partEntry, last uint64) uint64 {
+func (v *salvager) begin(parts []manifest.Part, last uint64) uint64 {
 	for _, p := range parts {
-		if f := v.store.files[p.file]; f.failure == nil {
+		if f := v.store.files[p.File]; f.failure == nil {
 			if x, ok := f.segment.Extent(v.stream.id); ok {
 				return x.First - 1
 			}
@@ -148,7 +149,7 @@ func (v *salvager) part(s *segment.Segment, all Range) error {
 // broken reads what is whole of a file that cannot be opened.
 func (v *salvager) broken(f *file, all Range) error {
 	_, keys := v.store.seal.SegmentKeys()
-	for m, err := range segment.Salvage(v.store.cfg.FS, v.store.segmentPath(f.number), keys) {
+	for m, err := range segment.Salvage(v.store.cfg.FS, v.store.segmentPath(f.Number), keys) {
 		if err != nil {
 			v.result.Damage = append(v.result.Damage, err.Error())
 			break

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"time"
 
+	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
 )
 
@@ -22,8 +23,8 @@ func (s *Store) scrubber() {
 		pause := time.Minute
 		if e, ok := s.after(last); ok {
 			_ = s.scrub(e) // Damage tells
-			last = e.number
-			pause = max(time.Second, time.Duration(float64(e.bytes)/float64(s.cfg.ScrubBytes)*float64(time.Second)))
+			last = e.Number
+			pause = max(time.Second, time.Duration(float64(e.Bytes)/float64(s.cfg.ScrubBytes)*float64(time.Second)))
 		} else {
 			last = 0
 		}
@@ -32,12 +33,12 @@ func (s *Store) scrubber() {
 }
 
 // after returns the file with the next number.
-func (s *Store) after(number uint64) (next fileEntry, ok bool) {
+func (s *Store) after(number uint64) (next manifest.File, ok bool) {
 	s.edits.Lock()
 	defer s.edits.Unlock()
 	for n, f := range s.files {
-		if n > number && (!ok || n < next.number) && f.failure == nil {
-			next, ok = f.fileEntry, true
+		if n > number && (!ok || n < next.Number) && f.failure == nil {
+			next, ok = f.File, true
 		}
 	}
 	return next, ok
@@ -47,20 +48,20 @@ func (s *Store) after(number uint64) (next fileEntry, ok bool) {
 // returns what is damaged, as Damage does from then on.
 func (s *Store) Scrub() error {
 	var errs []error
-	for e, ok := s.after(0); ok; e, ok = s.after(e.number) {
+	for e, ok := s.after(0); ok; e, ok = s.after(e.Number) {
 		errs = append(errs, s.scrub(e))
 	}
 	return errors.Join(errs...)
 }
 
 // scrub verifies a file through a handle of its own and past all caches.
-func (s *Store) scrub(e fileEntry) error {
+func (s *Store) scrub(e manifest.File) error {
 	_, keys := s.seal.SegmentKeys()
-	f, err := segment.Open(s.cfg.FS, s.segmentPath(e.number), segment.Config{Keys: keys})
+	f, err := segment.Open(s.cfg.FS, s.segmentPath(e.Number), segment.Config{Keys: keys})
 	if err == nil {
 		err = errors.Join(f.Verify(), f.Close())
 	}
-	if err == nil || errors.Is(err, fs.ErrNotExist) && !s.listed(e.number) {
+	if err == nil || errors.Is(err, fs.ErrNotExist) && !s.listed(e.Number) {
 		return nil
 	}
 	s.damaged(err)

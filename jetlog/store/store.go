@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"runnel/jetlog/command"
+	"runnel/jetlog/manifest"
 	"runnel/jetlog/seal"
 	"runnel/jetlog/segment"
 	"runnel/jetlog/vfs"
@@ -98,8 +99,8 @@ type Store struct {
 	others   sync.WaitGroup
 
 	edits    sync.Mutex // guards the next three; the disk is used under it, but no other lock is taken
-	catalog  *catalog
-	manifest *manifest
+	catalog  *manifest.Catalog
+	manifest *manifest.Manifest
 	files    map[uint64]*file
 
 	mu      sync.RWMutex // guards everything below
@@ -134,7 +135,7 @@ func (s *Store) Streams() []*Stream {
 }
 
 // ID returns the id of the store, which its files carry.
-func (s *Store) ID() [16]byte { return s.manifest.id }
+func (s *Store) ID() [16]byte { return s.manifest.ID() }
 
 // usable says why the store takes nothing more.
 func (s *Store) usable() error {
@@ -282,5 +283,5 @@ func (s *Store) closeFiles() {
 			_ = f.segment.Close()
 		}
 	}
-	_ = s.manifest.close()
+	_ = s.manifest.Close()
 }

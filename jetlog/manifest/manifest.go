@@ -1,4 +1,10 @@
-package store
+// Package manifest is the file that says what a store has: its streams, their state as of their last flush,
+// and which segment files belong to which stream. Nothing that it does not name is part of the store.
+// docs/format/manifest.md draws the bytes.
+//
+// A Catalog is that in memory. It is changed by Edits; each is one record, synced before anything relies
+// on it, and holds as a whole or not at all.
+package manifest
 
 import (
 	"crypto/rand"
@@ -40,8 +46,28 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// manifest is the open file. It belongs to whoever holds Store.edits.
-type manifest struct {
+// Errors of this package. They are wrapped; compare with errors.Is.
+var (
+	// ErrNewer: the manifest was written by a newer version of the program.
+	ErrNewer = errors.New("written by a newer program")
+)
+
+// Damage says that the manifest, behind which nothing can be found, is not as it was written.
+type Damage struct {
+	File   string
+	Offset int64 // of the record that is wrong; 0 for the header
+	Later  int64 // of a valid record behind it, 0 if there is none
+}
+
+// Error implements error.
+func (d *Damage) Error() string {
+	return fmt.Sprintf("manifest %s is damaged at offset %d: restore it from a backup, or salvage the streams", d.File, d.Offset)
+}
+
+// Manifest is the file. It is for one goroutine at a time.
+//
+// Invariant: what is before offset is whole and synced.
+type Manifest struct {
 	fs     vfs.FS
 	dir    string
 	id     [16]byte     // of the store
@@ -53,12 +79,40 @@ type manifest struct {
 	failed error // a write or sync that failed: what the file holds is not known
 }
 
-func (m *manifest) path(number uint64) string {
+// New returns the manifest of a directory, which is not read yet. The id is that of the store if there is
+// none; a sealer of nil seals nothing.
+func New(fsys vfs.FS, dir string, id [16]byte, sealer *seal.Sealer) *Manifest {
+	return &Manifest{fs: fsys, dir: dir, id: id, seal: sealer}
+}
+
+// ID is the id of the store.
+func (m *Manifest) ID() [16]byte { return m.id }
+
+// Number is that of the file, 0 if there is none.
+func (m *Manifest) Number() uint64 { return m.number }
+
+// Failed says why nothing can be added any more: a write or sync failed, and what the file holds is not
+// known. It is nil after an error that changed nothing.
+func (m *Manifest) Failed() error { return m.failed }
+
+// Owner returns the path of another manifest in the directory, and whether it is of the same store.
+func (m *Manifest) Owner(number uint64) (path string, same bool, err error) {
+	other := Manifest{fs: m.fs, dir: m.dir, number: number, seal: m.seal}
+	path = other.path(number)
+	data, err := readAll(m.fs, path)
+	if err != nil {
+		return path, false, fmt.Errorf("read manifest: %w", err)
+	}
+	_, err = other.parseHeader(path, data)
+	return path, err == nil && other.id == m.id, nil
+}
+
+func (m *Manifest) path(number uint64) string {
 	return filepath.Join(m.dir, fmt.Sprintf("%s%08d", manifestPrefix, number))
 }
 
-// manifestNumbers lists the manifests of a directory, ascending.
-func manifestNumbers(fsys vfs.FS, dir string) ([]uint64, error) {
+// Numbers lists the manifests of a directory, ascending.
+func Numbers(fsys vfs.FS, dir string) ([]uint64, error) {
 	entries, err := fsys.List(dir)
 	if err != nil {
 		return nil, fmt.Errorf("list store: %w", err)
@@ -74,16 +128,16 @@ func manifestNumbers(fsys vfs.FS, dir string) ([]uint64, error) {
 	return numbers, nil
 }
 
-// newStoreID returns a random id and hash key.
-func newStoreID() (id [16]byte, key hashKey) {
+// NewID returns a random id of a store, and a key for its hashes.
+func NewID() (id [16]byte, key [2]uint64) {
 	var b [32]byte
 	rand.Read(b[:]) // never fails
 	copy(id[:], b[:])
-	return id, hashKey{binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])}
+	return id, [2]uint64{binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])}
 }
 
-// create begins the next manifest with all that the catalog has, and removes the one before.
-func (m *manifest) create(c *catalog) error {
+// Create begins the next manifest with all that the catalog has, and removes the one before.
+func (m *Manifest) Create(c *Catalog) error {
 	number := m.number + 1
 	name := m.path(number)
 	file, end, err := m.write(name+temporary, number, c.whole())
@@ -112,8 +166,8 @@ func (m *manifest) create(c *catalog) error {
 	return nil
 }
 
-// resume goes on in the file that was loaded, where there is no room for a new one.
-func (m *manifest) resume() error {
+// Resume goes on in the file that was loaded, where there is no room for a new one.
+func (m *Manifest) Resume() error {
 	file, err := m.fs.OpenReadWrite(m.path(m.number))
 	if err == nil {
 		err = file.Sync()
@@ -126,7 +180,7 @@ func (m *manifest) resume() error {
 }
 
 // publish gives a complete file its name.
-func (m *manifest) publish(file vfs.File, name string) error {
+func (m *Manifest) publish(file vfs.File, name string) error {
 	if err := errors.Join(file.Sync(), file.Close()); err != nil {
 		return err
 	}
@@ -137,7 +191,7 @@ func (m *manifest) publish(file vfs.File, name string) error {
 }
 
 // write makes a file with a header and one record.
-func (m *manifest) write(name string, number uint64, e *edit) (vfs.File, int64, error) {
+func (m *Manifest) write(name string, number uint64, e *Edit) (vfs.File, int64, error) {
 	file, err := m.fs.Create(name)
 	if err != nil {
 		return nil, 0, err
@@ -153,7 +207,7 @@ func (m *manifest) write(name string, number uint64, e *edit) (vfs.File, int64, 
 	return file, int64(len(b)), nil
 }
 
-func (m *manifest) header(number uint64) []byte {
+func (m *Manifest) header(number uint64) []byte {
 	b := append([]byte(nil), manifestMagic...)
 	b = binary.LittleEndian.AppendUint32(b, manifestVersion)
 	flags := uint32(0)
@@ -173,7 +227,7 @@ func boundTo(number uint64, offset int64) []byte {
 }
 
 // record appends the record for an edit that will stand at an offset.
-func (m *manifest) record(b []byte, number uint64, offset int64, e *edit) ([]byte, error) {
+func (m *Manifest) record(b []byte, number uint64, offset int64, e *Edit) ([]byte, error) {
 	payload := e.append(nil)
 	if m.seal != nil {
 		payload = m.seal.Seal(nil, payload, boundTo(number, offset))
@@ -194,9 +248,9 @@ func recordSum(number uint64, offset int64, b []byte) uint32 {
 	return crc32.Update(crc32.Checksum(boundTo(number, offset), castagnoli), castagnoli, b)
 }
 
-// append writes a record and syncs it. After an error of the sync nobody knows what the file holds:
+// Append writes a record and syncs it. After an error of the sync nobody knows what the file holds:
 // every later call fails. A write that failed for lack of space has only left garbage behind the end.
-func (m *manifest) append(e *edit) error {
+func (m *Manifest) Append(e *Edit) error {
 	if m.failed != nil {
 		return m.failed
 	}
@@ -219,27 +273,28 @@ func (m *manifest) append(e *edit) error {
 	return nil
 }
 
-// overgrown reports whether a new file would be much smaller.
-func (m *manifest) overgrown() bool { return m.offset-m.base > 4<<20+4*m.base }
+// Overgrown reports whether a new file would be much smaller.
+func (m *Manifest) Overgrown() bool { return m.offset-m.base > 4<<20+4*m.base }
 
-func (m *manifest) close() error {
+// Close closes the file.
+func (m *Manifest) Close() error {
 	if m.file == nil {
 		return nil
 	}
 	return m.file.Close()
 }
 
-// TornManifest says that the end of the manifest was not whole: its last record had not been synced
+// Torn says that the end of the manifest was not whole: its last record had not been synced
 // when the process ended, so nothing relied on it.
-type TornManifest struct {
+type Torn struct {
 	File   string
 	Offset int64 // of the record
 	Bytes  int64 // up to the end of the file
 }
 
-// load reads the manifest with the highest number into an empty catalog. It is false if there is none.
-func (m *manifest) load(c *catalog) (torn *TornManifest, found bool, err error) {
-	numbers, err := manifestNumbers(m.fs, m.dir)
+// Load reads the manifest with the highest number into an empty catalog. It is false if there is none.
+func (m *Manifest) Load(c *Catalog) (torn *Torn, found bool, err error) {
+	numbers, err := Numbers(m.fs, m.dir)
 	if err != nil || len(numbers) == 0 {
 		return nil, false, err
 	}
@@ -269,21 +324,21 @@ func (m *manifest) load(c *catalog) (torn *TornManifest, found bool, err error) 
 		return nil, true, nil
 	}
 	if where, ok := m.later(data, at); ok || at == manifestHeader {
-		return nil, false, &ManifestDamage{File: name, Offset: at, Later: where}
+		return nil, false, &Damage{File: name, Offset: at, Later: where}
 	}
-	return &TornManifest{File: name, Offset: at, Bytes: int64(len(data)) - at}, true, nil
+	return &Torn{File: name, Offset: at, Bytes: int64(len(data)) - at}, true, nil
 }
 
-func (m *manifest) parseHeader(name string, data []byte) (sealed bool, err error) {
+func (m *Manifest) parseHeader(name string, data []byte) (sealed bool, err error) {
 	if len(data) < manifestHeader || string(data[:8]) != manifestMagic {
-		return false, &ManifestDamage{File: name}
+		return false, &Damage{File: name}
 	}
 	h := data[:manifestHeader]
 	if v := binary.LittleEndian.Uint32(h[8:]); v > manifestVersion {
 		return false, fmt.Errorf("manifest %s has version %d, this program knows up to %d: %w", name, v, manifestVersion, ErrNewer)
 	}
 	if crc32.Checksum(h[:40], castagnoli) != binary.LittleEndian.Uint32(h[40:]) || binary.LittleEndian.Uint64(h[16:]) != m.number {
-		return false, &ManifestDamage{File: name}
+		return false, &Damage{File: name}
 	}
 	copy(m.id[:], h[24:])
 	sealed = binary.LittleEndian.Uint32(h[12:])&flagSealed != 0
@@ -294,7 +349,7 @@ func (m *manifest) parseHeader(name string, data []byte) (sealed bool, err error
 }
 
 // next returns the payload of the record at an offset; it is false if there is no valid one.
-func (m *manifest) next(data []byte, at int64) ([]byte, bool) {
+func (m *Manifest) next(data []byte, at int64) ([]byte, bool) {
 	rest := data[at:]
 	if len(rest) < recordHeader {
 		return nil, false
@@ -308,7 +363,7 @@ func (m *manifest) next(data []byte, at int64) ([]byte, bool) {
 }
 
 // later looks for a valid record behind a place that is not valid.
-func (m *manifest) later(data []byte, at int64) (int64, bool) {
+func (m *Manifest) later(data []byte, at int64) (int64, bool) {
 	for at++; at < int64(len(data)); at++ {
 		if _, ok := m.next(data, at); ok {
 			return at, true
@@ -317,7 +372,7 @@ func (m *manifest) later(data []byte, at int64) (int64, bool) {
 	return 0, false
 }
 
-func (m *manifest) replay(c *catalog, payload []byte, sealed bool, at int64) error {
+func (m *Manifest) replay(c *Catalog, payload []byte, sealed bool, at int64) error {
 	if sealed {
 		var err error
 		if payload, err = m.seal.Open(nil, payload, boundTo(m.number, at)); err != nil {
@@ -328,7 +383,7 @@ func (m *manifest) replay(c *catalog, payload []byte, sealed bool, at int64) err
 	if err != nil {
 		return err
 	}
-	return c.apply(e)
+	return c.Apply(e)
 }
 
 // readAll reads a file.
