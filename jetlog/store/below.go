@@ -29,6 +29,7 @@ func (b *below) find(seq uint64) layer {
 	return nil
 }
 
+// meta returns what is known of a live message, the zero Meta if it is not live.
 func (b *below) meta(seq uint64) (jetlog.Meta, error) {
 	if l := b.find(seq); l != nil && !b.gone.has(seq) {
 		return l.meta(seq)
@@ -36,6 +37,7 @@ func (b *below) meta(seq uint64) (jetlog.Meta, error) {
 	return jetlog.Meta{}, nil
 }
 
+// load returns a live message, one with sequence 0 if it is not live.
 func (b *below) load(seq uint64) (jetlog.Message, error) {
 	if l := b.find(seq); l != nil && !b.gone.has(seq) {
 		return l.load(seq)
@@ -55,6 +57,9 @@ func (b *below) nextOf(filter jetlog.Filter, from uint64) (uint64, error) {
 	return 0, nil
 }
 
+// nextIn looks in one layer. It asks the set of what has gone and the layer in turn, each for the first
+// that it does not rule out: so a run of removed messages costs one step, however long it is, and so
+// does a run that the filter does not match.
 func (b *below) nextIn(l layer, filter jetlog.Filter, from uint64) (uint64, error) {
 	last := l.span().last
 	for seq := b.gone.next(from); seq <= last; seq = b.gone.next(seq) {
@@ -88,6 +93,7 @@ func (b *below) lastOf(filter jetlog.Filter, upTo uint64) (uint64, error) {
 	return 0, nil
 }
 
+// lastIn is nextIn in the other direction.
 func (b *below) lastIn(l layer, filter jetlog.Filter, upTo uint64) (uint64, error) {
 	first := l.span().first
 	for seq := b.gone.prev(upTo); seq >= first && seq != 0; seq = b.gone.prev(seq) {
@@ -117,6 +123,8 @@ func (b *below) count(filter jetlog.Filter, from uint64) (uint64, error) {
 	return sum, nil
 }
 
+// countIn counts in one layer: what the file says, less what has gone of it. For a filter that
+// matches everything that was counted all along.
 func (b *below) countIn(l layer, filter jetlog.Filter, from uint64) (uint64, error) {
 	s := l.span()
 	if filter.All() && (from <= s.first || from <= b.gone.floor+1) {
@@ -155,6 +163,7 @@ func (b *below) sizeOf(from, to uint64) (messages, bytes uint64, err error) {
 	return messages, bytes, nil
 }
 
+// sizeIn is size in one layer. Only a layer that is asked for in part is gone through.
 func (b *below) sizeIn(l layer, from, to uint64) (messages, bytes uint64, err error) {
 	s := l.span()
 	if (from <= s.first || from <= b.gone.floor+1) && to >= s.last {

@@ -38,6 +38,7 @@ const (
 	idBytes         = 64
 )
 
+// newBody returns the body of a stream that has nothing.
 func newBody(key hashKey, memory *atomic.Int64, factLimit int) *body {
 	return &body{
 		below: below{gone: newRemoved()}, key: key, active: jetlog.NewMemory(), start: 1,

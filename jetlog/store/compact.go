@@ -197,6 +197,7 @@ func (p *plan) purgedOf() uint64 {
 	return least
 }
 
+// idTime is the time of the last message id that the new file may have.
 func (p *plan) idTime() int64 {
 	latest := int64(0)
 	for _, x := range p.run {
@@ -213,6 +214,7 @@ func (p *plan) edit(f *file) manifest.StreamEdit {
 	return e
 }
 
+// entry describes the new file. Nothing has gone from it as of the last flush: that was left out.
 func (p *plan) entry(f *file) manifest.Part {
 	return manifest.Part{File: f.Number, Purged: p.purgedOf(), IDTime: p.idTime()}
 }
@@ -303,6 +305,7 @@ type factSource struct {
 	next func() (segment.Fact, error, bool)
 }
 
+// advance goes to the next fact; it is false at the end.
 func (s *factSource) advance() (ok bool) {
 	s.fact, s.err, ok = s.next()
 	return ok

@@ -34,6 +34,7 @@ func Dump(cfg Config, w io.Writer, stream string, messages bool) error {
 	return nil
 }
 
+// dump writes one stream. Of one that did not start there is only the reason.
 func (t *Stream) dump(w io.Writer, messages bool) error {
 	fmt.Fprintf(w, "stream %d %q of account %q\n", t.id, t.name, t.account)
 	if err := t.Err(); err != nil {
@@ -61,6 +62,7 @@ func (t *Stream) dump(w io.Writer, messages bool) error {
 	return err
 }
 
+// dumpMessages writes messages, quoted: they may be anything.
 func dumpMessages(w io.Writer, m jetlog.Messages) error {
 	seq, err := m.Next(0)
 	for ; err == nil && seq != 0; seq, err = m.Next(seq + 1) {

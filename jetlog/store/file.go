@@ -31,6 +31,7 @@ const (
 // not taken for its own.
 const prefixBytes = 4
 
+// segmentName is the name of a file: whose it is, and its number.
 func (s *Store) segmentName(number uint64) string {
 	return fmt.Sprintf("%s-%08d%s", s.prefix(), number, segmentExtension)
 }

@@ -93,6 +93,8 @@ func (s *Store) Flush() error {
 	return err
 }
 
+// flush writes tasks. Up to the record in the manifest nothing has happened, as far as anybody can see;
+// from then on nothing can fail.
 func (s *Store) flush(tasks []*task) error {
 	tasks = slices.DeleteFunc(tasks, func(t *task) bool {
 		err := t.gather()
@@ -249,6 +251,8 @@ func (s *Store) writeFile(tasks []*task) (*file, error) {
 	return f, nil
 }
 
+// compressed reports whether the configuration asks for it. A file that several share is compressed if
+// one of them wants that.
 func (t *task) compressed() bool {
 	return t.stream.Config().Compression == config.S2Compression
 }
@@ -366,6 +370,7 @@ func (t *task) empty() bool {
 	return t.frozen.table.spanned.count == 0 && len(t.facts) == 0 && len(t.ids) == 0
 }
 
+// writeFacts adds what gather found.
 func (t *task) writeFacts(w *segment.Writer) error {
 	for _, r := range t.facts {
 		if err := w.AddFact(t.stream.id, subjectFact, r.hash, r.value); err != nil {

@@ -40,6 +40,7 @@ func word(s string) uint64 {
 // sip is the inner state of a SipHash.
 type sip [4]uint64
 
+// block takes in eight bytes.
 func (v *sip) block(m uint64) {
 	v[3] ^= m
 	v.round()
@@ -47,6 +48,7 @@ func (v *sip) block(m uint64) {
 	v[0] ^= m
 }
 
+// finish mixes what was taken in, and returns half of the hash.
 func (v *sip) finish() uint64 {
 	for range 4 {
 		v.round()

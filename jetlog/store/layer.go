@@ -79,6 +79,7 @@ func (p *part) firstAt(time int64) (uint64, error) {
 	return found(p.file.segment.FirstAt(p.stream, time))
 }
 
+// found makes "there is none" the sequence 0, as everywhere above the files.
 func found(seq uint64, ok bool, err error) (uint64, error) {
 	if !ok {
 		seq = 0
@@ -86,6 +87,7 @@ func found(seq uint64, ok bool, err error) (uint64, error) {
 	return seq, err
 }
 
+// nextOf asks for each pattern: the file finds the next of one by its index.
 func (p *part) nextOf(filter jetlog.Filter, from uint64) (uint64, error) {
 	if filter.All() {
 		return p.next(from)
@@ -118,6 +120,7 @@ func (p *part) lastOf(filter jetlog.Filter, upTo uint64) (uint64, error) {
 	return last, nil
 }
 
+// countOf adds up what the index says for each pattern, if no message can match two of them.
 func (p *part) countOf(filter jetlog.Filter, from uint64) (uint64, error) {
 	if filter.All() {
 		return p.file.segment.CountOf(p.stream, "", from)
@@ -152,6 +155,7 @@ func disjoint(filter jetlog.Filter) bool {
 	return true
 }
 
+// subjects goes through the dictionary, which is sorted.
 func (p *part) subjects(filter jetlog.Filter) iter.Seq2[string, error] {
 	pattern := ""
 	if len(filter) == 1 {

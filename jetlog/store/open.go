@@ -138,6 +138,7 @@ func (s *Store) load(report *Report) error {
 	return s.putAside(report)
 }
 
+// loadManifest reads the manifest, or begins one, and writes it anew.
 func (s *Store) loadManifest(report *Report) error {
 	id, key := manifest.NewID()
 	m := manifest.New(s.cfg.FS, s.cfg.Dir, id, s.seal)
@@ -176,6 +177,7 @@ func (s *Store) mustBeEmpty() error {
 	return nil
 }
 
+// openLog recovers the log and applies what is only there.
 func (s *Store) openLog(sealer *seal.Sealer, report *Report) error {
 	cfg := wal.Config{
 		FS: s.cfg.FS, Dir: filepath.Join(s.cfg.Dir, logDir), ID: s.manifest.ID(),

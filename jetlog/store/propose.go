@@ -131,6 +131,8 @@ func (s *Stream) apply(batch []entry) {
 	}
 }
 
+// applyLocked carries commands out under one lock. The first that cannot be read halts the stream: those
+// behind it must not be applied to a state that lacks it.
 func (s *Stream) applyLocked(batch []entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,6 +22,7 @@ func newRemoved() *removed {
 	return &removed{pages: map[uint64]*manifest.Page{}, touched: map[uint64]struct{}{}}
 }
 
+// has reports whether a sequence is in the set.
 func (r *removed) has(seq uint64) bool {
 	if seq <= r.floor {
 		return true

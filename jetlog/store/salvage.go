@@ -166,6 +166,7 @@ func (v *salvager) broken(f *file, all Range) error {
 	return nil
 }
 
+// message hands on what had not gone anyway.
 func (v *salvager) message(m segment.Message) error {
 	if v.gone.has(m.Sequence) {
 		v.next = m.Sequence + 1

@@ -59,6 +59,7 @@ func (sh *shard) admit(ctx context.Context) error {
 	}
 }
 
+// full returns nil if there is room, otherwise what is closed when there is some again.
 func (sh *shard) full() <-chan struct{} {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

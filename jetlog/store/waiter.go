@@ -21,6 +21,7 @@ type waiter struct {
 // waiters keeps waiters for further use.
 type waiters struct{ pool sync.Pool }
 
+// get returns a waiter for one call.
 func (p *waiters) get() *waiter {
 	if w, ok := p.pool.Get().(*waiter); ok {
 		return w
