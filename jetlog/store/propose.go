@@ -117,36 +117,40 @@ func (s *Store) refusal(err error) error {
 	return err
 }
 
-// apply carries out commands that are safe, and answers them.
-func (s *Stream) apply(batch []entry) {
-	if s.sync {
+// apply carries out commands that are safe, and answers them. With a failure of the store they are only
+// answered.
+func (s *Stream) apply(batch []entry, answers []answer, failure error) {
+	if s.sync && failure == nil {
 		// The log promises less than this stream does.
 		if err := s.log().WaitSynced(context.Background(), batch[len(batch)-1].position); err != nil {
-			s.halt(s.store.refusal(err))
+			failure = s.halt(s.store.refusal(err))
 		}
 	}
-	s.applyLocked(batch)
+	if failure == nil {
+		s.applyLocked(batch, answers)
+	}
 	for i := range batch {
-		batch[i].done(batch[i].result, batch[i].err)
+		if failure != nil {
+			answers[i] = answer{err: failure}
+		}
+		batch[i].done(answers[i].result, answers[i].err)
+		answers[i] = answer{}
 	}
 }
 
 // applyLocked carries commands out under one lock. The first that cannot be read halts the stream: those
 // behind it must not be applied to a state that lacks it.
-func (s *Stream) applyLocked(batch []entry) {
+func (s *Stream) applyLocked(batch []entry, answers []answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range batch {
-		e := &batch[i]
-		if e.err != nil {
-			continue
-		}
-		if e.err = s.Err(); e.err != nil {
+		e, a := &batch[i], &answers[i]
+		if a.err = s.Err(); a.err != nil {
 			s.strand(e)
 			continue
 		}
-		if e.result, e.err = s.state.Apply(e.command, s.messages); e.err != nil {
-			e.err = s.halt(damageOf(s.id, s.name, e.err))
+		if a.result, a.err = s.state.Apply(e.command, s.messages); a.err != nil {
+			a.err = s.halt(damageOf(s.id, s.name, a.err))
 			s.strand(e)
 			continue
 		}

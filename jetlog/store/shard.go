@@ -19,8 +19,12 @@ type entry struct {
 	command  command.Command
 	position wal.Position
 	done     func(jetlog.Result, error)
-	result   jetlog.Result
-	err      error
+}
+
+// answer is the result of a command that was applied, or why it was not.
+type answer struct {
+	result jetlog.Result
+	err    error
 }
 
 // shard applies the commands of some streams, in the order of the log, as soon as they are safe.
@@ -107,9 +111,9 @@ func (sh *shard) close() {
 	sh.work.Signal()
 }
 
-// take waits for commands that are safe, or that have failed, and moves them to out. It is false at the
-// end.
-func (sh *shard) take(out []entry) (batch []entry, ok bool) {
+// take waits for commands that are safe, or that have failed for a reason, and moves them to out. It is
+// false at the end.
+func (sh *shard) take(out []entry) (batch []entry, failure error, ok bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for {
@@ -121,13 +125,10 @@ func (sh *shard) take(out []entry) (batch []entry, ok bool) {
 		if n > sh.head {
 			out = append(out, sh.queue[sh.head:n]...)
 			sh.drop(n)
-			for i := range out {
-				out[i].err = sh.failure
-			}
-			return out, true
+			return out, sh.failure, true
 		}
 		if sh.closed && n == len(sh.queue) {
-			return nil, false
+			return nil, nil, false
 		}
 		sh.work.Wait()
 	}
@@ -150,20 +151,25 @@ func (sh *shard) drop(n int) {
 	}
 }
 
+// applyAtOnce is how many commands of a stream are applied without letting readers in between.
+const applyAtOnce = 256
+
 // run is the applier.
 func (sh *shard) run() {
 	var batch []entry
+	answers := make([]answer, applyAtOnce)
 	for {
+		var failure error
 		var ok bool
-		if batch, ok = sh.take(batch[:0]); !ok {
+		if batch, failure, ok = sh.take(batch[:0]); !ok {
 			return
 		}
 		for rest := batch; len(rest) > 0; {
 			n := 1
-			for n < len(rest) && rest[n].stream == rest[0].stream {
+			for n < min(len(rest), applyAtOnce) && rest[n].stream == rest[0].stream {
 				n++
 			}
-			rest[0].stream.apply(rest[:n])
+			rest[0].stream.apply(rest[:n], answers[:n], failure)
 			rest = rest[n:]
 		}
 		clear(batch)
