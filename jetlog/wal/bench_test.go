@@ -76,7 +76,18 @@ func openLogged(b *testing.B) appender {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return &logged{b: b, log: log}
+	a := &logged{b: b, log: log}
+	for range 1000 { // until segments are used again, as in a log that has run for a while
+		p := a.append(0, 0, make([]byte, 128<<10))
+		log.Release(0, wal.Position(p))
+	}
+	for log.Stats().Ready < 3 {
+		changed := log.Changed()
+		if log.Stats().Ready < 3 {
+			<-changed
+		}
+	}
+	return a
 }
 
 func (a *logged) append(group, index uint64, payload []byte) uint64 {

@@ -148,6 +148,29 @@ func TestFailEachOperation(t *testing.T) {
 	}
 }
 
+// TestFailOperationsOnDisk is the same on a real disk, where the process ends but not the power.
+func TestFailOperationsOnDisk(t *testing.T) {
+	t.Parallel()
+	for n := 0; ; n += int(seeds(11, 1)) {
+		h, fault := newHistory(), vfs.NewFault(vfs.Disk{})
+		cfg := config(fault)
+		cfg.Dir = t.TempDir()
+		fault.Fail(vfs.Rule{After: n})
+		err := scenario(cfg, h)
+		if (err == nil) != (fault.Failed() == 0) {
+			t.Fatalf("operation %d: %d failed, the scenario ended with %v", n, fault.Failed(), err)
+		}
+		must := h.snapshot()
+		for range 2 {
+			_, err := check(vfs.Disk{}, cfg, must, must)
+			ok(t, named(err, "operation %d", n))
+		}
+		if fault.Failed() == 0 {
+			return
+		}
+	}
+}
+
 func named(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
