@@ -32,6 +32,9 @@ func (s *Stream) Check(m Messages) error {
 	for _, c := range s.consumers {
 		if c.stray {
 			strays++
+			if c.acks.live == 0 && len(c.exhausted) == 0 {
+				wrong("consumer %q is a stray with nothing left of its former filter", c.name)
+			}
 		}
 		c.check(lives, wrong)
 	}

@@ -38,7 +38,7 @@ func TestScenarios(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := runScenario(t, string(text))
+			got := runScenario(t, &world{t: t}, string(text))
 			if *update {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -52,10 +52,29 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
+// TestScenariosRestored runs the scenarios with both replicas restored from snapshots after every
+// command: they go on as they would have.
+func TestScenariosRestored(t *testing.T) {
+	files, err := filepath.Glob("testdata/scenarios/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := runScenario(t, &world{t: t, restored: true}, string(text)); got != string(text) {
+				t.Errorf("%s: got\n%s\nwant\n%s", file, got, text)
+			}
+		})
+	}
+}
+
 // runScenario returns the text with what the commands print now.
-func runScenario(t *testing.T, text string) string {
+func runScenario(t *testing.T, w *world, text string) string {
 	t.Helper()
-	w := &world{t: t}
 	var out strings.Builder
 	var printed []string
 	expected := false
@@ -91,6 +110,8 @@ type world struct {
 	other  *jetlog.Memory
 	// quiet leaves out the comparison within a repeat.
 	quiet bool
+	// restored replaces both replicas by restored ones after every command.
+	restored bool
 }
 
 // run carries out a line and returns what it prints.
@@ -299,15 +320,33 @@ func (w *world) compare(c command.Command) {
 	if !bytes.Equal(w.body.AppendSnapshot(nil), w.other.AppendSnapshot(nil)) {
 		w.t.Fatalf("after %#v: bodies differ", c)
 	}
+	if w.restored {
+		w.stream, w.body = w.restore()
+		w.twin, w.other = w.restore()
+	}
+}
+
+// restore returns what a snapshot of the first replica is restored as.
+func (w *world) restore() (*jetlog.Stream, *jetlog.Memory) {
+	w.t.Helper()
+	form, body := w.stream.AppendSnapshot(nil), w.body.AppendSnapshot(nil)
+	s, err := jetlog.Restore(form)
+	w.must(err)
+	m, err := jetlog.RestoreMemory(body)
+	w.must(err)
+	w.must(s.Check(m))
+	if !bytes.Equal(s.AppendSnapshot(nil), form) || !bytes.Equal(m.AppendSnapshot(nil), body) {
+		w.t.Fatal("what was restored is another")
+	}
+	if s.Hash() != w.stream.Hash() || s.Applied() != w.stream.Applied() || s.NextAckDeadline() != w.stream.NextAckDeadline() {
+		w.t.Fatalf("restored: hash %x after %d commands, next deadline at %d", s.Hash(), s.Applied(), s.NextAckDeadline())
+	}
+	return s, m
 }
 
 // snapshot replaces the second replica by one that is restored from the first.
 func (w *world) snapshot() []string {
-	var err error
-	w.twin, err = jetlog.Restore(w.stream.AppendSnapshot(nil))
-	w.must(err)
-	w.other, err = jetlog.RestoreMemory(w.body.AppendSnapshot(nil))
-	w.must(err)
+	w.twin, w.other = w.restore()
 	w.compare(nil)
 	return nil
 }
