@@ -30,7 +30,7 @@ type Encryption struct {
 	Cipher segment.Cipher
 }
 
-// ErrKey: no key of the configuration opens the record.
+// ErrKey is the error for a record that no key of the configuration opens.
 var ErrKey = errors.New("encrypted with a key that is not known: configure it as previous key")
 
 var errShort = errors.New("sealed record is too short")

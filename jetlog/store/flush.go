@@ -72,7 +72,7 @@ type task struct {
 func (s *Store) Flush() error {
 	s.flushing.Lock()
 	defer s.flushing.Unlock()
-	if err := s.Err(); err != nil {
+	if err := s.usable(); err != nil {
 		return err
 	}
 	var tasks []*task

@@ -18,15 +18,15 @@ const commandRecord = 1
 // Propose carries a command out and returns its result once it is as safe as the stream's policy says.
 // Commands that are proposed at the same time share a sync. An error means that there is no result: with
 // ErrFull nothing was logged; with others, the context's among them, it may still be carried out.
-func (s *Stream) Propose(ctx context.Context, c command.Command) (jetlog.Result, error) {
-	w := s.store.waiters.get()
-	if err := s.Start(ctx, c, w.done); err != nil {
-		s.store.waiters.put(w)
+func (t *Stream) Propose(ctx context.Context, c command.Command) (jetlog.Result, error) {
+	w := t.store.waiters.get()
+	if err := t.Start(ctx, c, w.done); err != nil {
+		t.store.waiters.put(w)
 		return jetlog.Result{}, err
 	}
 	select {
 	case o := <-w.outcome:
-		s.store.waiters.put(w)
+		t.store.waiters.put(w)
 		return o.result, o.err
 	case <-ctx.Done():
 		return jetlog.Result{}, fmt.Errorf("wait for the result of a command: %w", ctx.Err())
@@ -37,35 +37,35 @@ func (s *Stream) Propose(ctx context.Context, c command.Command) (jetlog.Result,
 // called with the result later. Commands that one goroutine starts are carried out in that order. done
 // runs on the goroutine that applies: it must be quick, and must not wait for another command. With an
 // error it is not called. The command must not change any more.
-func (s *Stream) Start(ctx context.Context, c command.Command, done func(jetlog.Result, error)) error {
-	if level := c.Kind().Level(); level == 0 || level > s.store.cfg.Level {
-		return fmt.Errorf("command of kind %d: feature level is %d: %w", c.Kind(), s.store.cfg.Level, ErrNewer)
+func (t *Stream) Start(ctx context.Context, c command.Command, done func(jetlog.Result, error)) error {
+	if level := c.Kind().Level(); level == 0 || level > t.store.cfg.Level {
+		return fmt.Errorf("command of kind %d: feature level is %d: %w", c.Kind(), t.store.cfg.Level, ErrNewer)
 	}
-	if s.log() == nil {
-		return s.startInMemory(c, done)
+	if t.log() == nil {
+		return t.startInMemory(c, done)
 	}
 	publish := c.Kind() == command.KindPublish
 	if publish {
-		if err := s.store.admit(ctx); err != nil {
+		if err := t.store.admit(ctx); err != nil {
 			return err
 		}
 	}
-	if err := s.shard.admit(ctx); err != nil {
+	if err := t.shard.admit(ctx); err != nil {
 		return err
 	}
 	var changed <-chan struct{}
 	for {
-		err := s.append(c, publish, done)
+		err := t.append(c, publish, done)
 		if !errors.Is(err, context.Canceled) {
 			return err
 		}
 		// The log takes nothing at the moment. The channel is taken before one more attempt, so that
 		// no change is missed.
 		if changed == nil {
-			changed = s.log().Changed()
+			changed = t.log().Changed()
 			continue
 		}
-		s.store.nudge()
+		t.store.nudge()
 		select {
 		case <-changed:
 			changed = nil
@@ -77,27 +77,27 @@ func (s *Stream) Start(ctx context.Context, c command.Command, done func(jetlog.
 
 // append puts a command into the log and into the queue of its shard. It does not wait: the error is
 // context.Canceled when the log would have.
-func (s *Stream) append(c command.Command, publish bool, done func(jetlog.Result, error)) error {
-	s.gate.Lock()
-	defer s.gate.Unlock()
-	if err := s.usable(); err != nil {
+func (t *Stream) append(c command.Command, publish bool, done func(jetlog.Result, error)) error {
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	if err := t.usable(); err != nil {
 		return err
 	}
-	s.encoded = command.Append(s.encoded[:0], c)
-	record := [1]wal.Record{{Group: s.id, Kind: commandRecord, Index: s.appended.Add(1), Payload: s.encoded}}
-	try := s.log().AppendReserved
+	t.encoded = command.Append(t.encoded[:0], c)
+	record := [1]wal.Record{{Group: t.id, Kind: commandRecord, Index: t.appended.Add(1), Payload: t.encoded}}
+	try := t.log().AppendReserved
 	if publish {
-		try = s.log().Append
+		try = t.log().Append
 	}
-	position, err := try(s.store.never, record[:]...)
+	position, err := try(t.store.never, record[:]...)
 	if err != nil {
-		s.appended.Add(^uint64(0))
-		return s.store.refusal(err)
+		t.appended.Add(^uint64(0))
+		return t.store.refusal(err)
 	}
-	if cap(s.encoded) > encodedMax {
-		s.encoded = nil
+	if cap(t.encoded) > encodedMax {
+		t.encoded = nil
 	}
-	s.shard.push(entry{stream: s, command: c, position: position, done: done})
+	t.shard.push(entry{stream: t, command: c, position: position, done: done})
 	return nil
 }
 
@@ -119,15 +119,15 @@ func (s *Store) refusal(err error) error {
 
 // apply carries out commands that are safe, and answers them. With a failure of the store they are only
 // answered.
-func (s *Stream) apply(batch []entry, answers []answer, failure error) {
-	if s.sync && failure == nil {
+func (t *Stream) apply(batch []entry, answers []answer, failure error) {
+	if t.sync && failure == nil {
 		// The log promises less than this stream does.
-		if err := s.log().WaitSynced(context.Background(), batch[len(batch)-1].position); err != nil {
-			failure = s.halt(s.store.refusal(err))
+		if err := t.log().WaitSynced(context.Background(), batch[len(batch)-1].position); err != nil {
+			failure = t.halt(t.store.refusal(err))
 		}
 	}
 	if failure == nil {
-		s.applyLocked(batch, answers)
+		t.applyLocked(batch, answers)
 	}
 	for i := range batch {
 		if failure != nil {
@@ -140,41 +140,41 @@ func (s *Stream) apply(batch []entry, answers []answer, failure error) {
 
 // applyLocked carries commands out under one lock. The first that cannot be read halts the stream: those
 // behind it must not be applied to a state that lacks it.
-func (s *Stream) applyLocked(batch []entry, answers []answer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (t *Stream) applyLocked(batch []entry, answers []answer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for i := range batch {
 		e, a := &batch[i], &answers[i]
-		if a.err = s.Err(); a.err != nil {
-			s.strand(e)
+		if a.err = t.Err(); a.err != nil {
+			t.strand(e)
 			continue
 		}
-		if a.result, a.err = s.state.Apply(e.command, s.messages); a.err != nil {
-			a.err = s.halt(damageOf(s.id, s.name, a.err))
-			s.strand(e)
+		if a.result, a.err = t.state.Apply(e.command, t.messages); a.err != nil {
+			a.err = t.halt(damageOf(t.id, t.name, a.err))
+			t.strand(e)
 			continue
 		}
-		s.position = e.position
+		t.position = e.position
 	}
 }
 
 // startInMemory carries out a command of a stream without a log.
-func (s *Stream) startInMemory(c command.Command, done func(jetlog.Result, error)) error {
-	if err := s.usable(); err != nil {
+func (t *Stream) startInMemory(c command.Command, done func(jetlog.Result, error)) error {
+	if err := t.usable(); err != nil {
 		return err
 	}
-	result, err := s.applyOne(c)
+	result, err := t.applyOne(c)
 	if configure, ok := c.(*command.Configure); ok && err == nil && result.Code == 0 {
-		err = s.store.remember(s, configure.Config)
+		err = t.store.remember(t, configure.Config)
 	}
 	done(result, err)
 	return nil
 }
 
-func (s *Stream) applyOne(c command.Command) (jetlog.Result, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.state.Apply(c, s.messages)
+func (t *Stream) applyOne(c command.Command) (jetlog.Result, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.state.Apply(c, t.messages)
 }
 
 // remember notes the configuration of a stream in memory, which is all that a restart leaves of it.

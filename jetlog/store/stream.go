@@ -42,43 +42,43 @@ type Stream struct {
 }
 
 // ID returns the unique id, which no other stream ever has.
-func (s *Stream) ID() uint64 { return s.id }
+func (t *Stream) ID() uint64 { return t.id }
 
 // Account returns the account that the stream belongs to.
-func (s *Stream) Account() string { return s.account }
+func (t *Stream) Account() string { return t.account }
 
 // Name returns the name within the account.
-func (s *Stream) Name() string { return s.name }
+func (t *Stream) Name() string { return t.name }
 
 // log returns the log that commands go through, nil for a stream in memory.
-func (s *Stream) log() *wal.Log {
-	if !s.file {
+func (t *Stream) log() *wal.Log {
+	if !t.file {
 		return nil
 	}
-	return s.store.log
+	return t.store.log
 }
 
 // usable says why the stream takes no command.
-func (s *Stream) usable() error {
-	if f := s.failure.Load(); f != nil {
+func (t *Stream) usable() error {
+	if f := t.failure.Load(); f != nil {
 		return *f
 	}
-	return s.store.usable()
+	return t.store.usable()
 }
 
 // halt stops the stream and returns the error that every command gets from now on.
-func (s *Stream) halt(cause error) error {
+func (t *Stream) halt(cause error) error {
 	err := fmt.Errorf("%w: %w", ErrHalted, cause)
-	if s.failure.CompareAndSwap(nil, &err) {
-		s.store.logger.Error("stream is halted", "stream", s.name, "account", s.account, "error", cause)
+	if t.failure.CompareAndSwap(nil, &err) {
+		t.store.logger.Error("stream is halted", "stream", t.name, "account", t.account, "error", cause)
 		return err
 	}
-	return *s.failure.Load()
+	return *t.failure.Load()
 }
 
 // Err is nil, or says why the stream stands still: ErrHalted with a *StreamDamage, in most cases.
-func (s *Stream) Err() error {
-	if f := s.failure.Load(); f != nil {
+func (t *Stream) Err() error {
+	if f := t.failure.Load(); f != nil {
 		return *f
 	}
 	return nil
@@ -86,19 +86,19 @@ func (s *Stream) Err() error {
 
 // View calls do with the stream's state and messages, which do not change meanwhile. do must neither
 // change nor keep what it is given, and should be quick: commands of the stream wait for it.
-func (s *Stream) View(do func(*jetlog.Stream, jetlog.Messages) error) error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.state == nil {
-		return s.Err()
+func (t *Stream) View(do func(*jetlog.Stream, jetlog.Messages) error) error {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.state == nil {
+		return t.Err()
 	}
-	return do(s.state, s.messages)
+	return do(t.state, t.messages)
 }
 
 // State returns sequences, times and sizes.
-func (s *Stream) State() (state jetlog.State) {
+func (t *Stream) State() (state jetlog.State) {
 	// View fails only for a stream that did not start, which has no state.
-	_ = s.View(func(stream *jetlog.Stream, _ jetlog.Messages) error {
+	_ = t.View(func(stream *jetlog.Stream, _ jetlog.Messages) error {
 		state = stream.State()
 		return nil
 	})
@@ -106,8 +106,8 @@ func (s *Stream) State() (state jetlog.State) {
 }
 
 // Config returns the configuration. What its pointers refer to must not be changed.
-func (s *Stream) Config() (cfg config.Stream) {
-	_ = s.View(func(stream *jetlog.Stream, _ jetlog.Messages) error {
+func (t *Stream) Config() (cfg config.Stream) {
+	_ = t.View(func(stream *jetlog.Stream, _ jetlog.Messages) error {
 		cfg = *stream.Config()
 		return nil
 	})
@@ -115,8 +115,8 @@ func (s *Stream) Config() (cfg config.Stream) {
 }
 
 // Load returns a message, with sequence 0 if there is none. Its slices must not be changed.
-func (s *Stream) Load(seq uint64) (m jetlog.Message, err error) {
-	err = s.read(func(messages jetlog.Messages) error {
+func (t *Stream) Load(seq uint64) (m jetlog.Message, err error) {
+	err = t.read(func(messages jetlog.Messages) error {
 		m, err = messages.Load(seq)
 		return err
 	})
@@ -124,8 +124,8 @@ func (s *Stream) Load(seq uint64) (m jetlog.Message, err error) {
 }
 
 // Meta returns what is known of a message, with sequence 0 if there is none.
-func (s *Stream) Meta(seq uint64) (m jetlog.Meta, err error) {
-	err = s.read(func(messages jetlog.Messages) error {
+func (t *Stream) Meta(seq uint64) (m jetlog.Meta, err error) {
+	err = t.read(func(messages jetlog.Messages) error {
 		m, err = messages.Meta(seq)
 		return err
 	})
@@ -133,8 +133,8 @@ func (s *Stream) Meta(seq uint64) (m jetlog.Meta, err error) {
 }
 
 // NextOf returns the first sequence >= seq that the filter matches, 0 for none.
-func (s *Stream) NextOf(filter jetlog.Filter, seq uint64) (next uint64, err error) {
-	err = s.read(func(messages jetlog.Messages) error {
+func (t *Stream) NextOf(filter jetlog.Filter, seq uint64) (next uint64, err error) {
+	err = t.read(func(messages jetlog.Messages) error {
 		next, err = messages.NextOf(filter, seq)
 		return err
 	})
@@ -142,8 +142,8 @@ func (s *Stream) NextOf(filter jetlog.Filter, seq uint64) (next uint64, err erro
 }
 
 // LastOf returns the last sequence <= upTo that the filter matches, 0 for none.
-func (s *Stream) LastOf(filter jetlog.Filter, upTo uint64) (last uint64, err error) {
-	err = s.read(func(messages jetlog.Messages) error {
+func (t *Stream) LastOf(filter jetlog.Filter, upTo uint64) (last uint64, err error) {
+	err = t.read(func(messages jetlog.Messages) error {
 		last, err = messages.LastOf(filter, upTo)
 		return err
 	})
@@ -151,8 +151,8 @@ func (s *Stream) LastOf(filter jetlog.Filter, upTo uint64) (last uint64, err err
 }
 
 // Subject returns the state of exactly this subject.
-func (s *Stream) Subject(subject string) (state jetlog.SubjectState, err error) {
-	err = s.read(func(messages jetlog.Messages) error {
+func (t *Stream) Subject(subject string) (state jetlog.SubjectState, err error) {
+	err = t.read(func(messages jetlog.Messages) error {
 		state, err = messages.Subject(subject)
 		return err
 	})
@@ -160,8 +160,8 @@ func (s *Stream) Subject(subject string) (state jetlog.SubjectState, err error) 
 }
 
 // FirstAfter returns the first sequence with a time >= time, 0 for none.
-func (s *Stream) FirstAfter(time int64) (seq uint64, err error) {
-	err = s.read(func(messages jetlog.Messages) error {
+func (t *Stream) FirstAfter(time int64) (seq uint64, err error) {
+	err = t.read(func(messages jetlog.Messages) error {
 		seq, err = messages.FirstAfter(time)
 		return err
 	})
@@ -169,20 +169,20 @@ func (s *Stream) FirstAfter(time int64) (seq uint64, err error) {
 }
 
 // read is View for one question. What is damaged is reported, with the place, as a *StreamDamage.
-func (s *Stream) read(do func(jetlog.Messages) error) error {
-	err := s.View(func(_ *jetlog.Stream, m jetlog.Messages) error { return do(m) })
+func (t *Stream) read(do func(jetlog.Messages) error) error {
+	err := t.View(func(_ *jetlog.Stream, m jetlog.Messages) error { return do(m) })
 	var known *StreamDamage
 	if err != nil && !errors.As(err, &known) {
-		err = damageOf(s.id, s.name, err)
+		err = damageOf(t.id, t.name, err)
 	}
 	if err != nil && !errors.Is(err, ErrHalted) {
-		s.store.damaged(err)
+		t.store.damaged(err)
 	}
 	return err
 }
 
 // Check verifies the whole stream: reads every message and compares everything that is counted. It
 // stops the stream's commands meanwhile.
-func (s *Stream) Check() error {
-	return s.View(func(stream *jetlog.Stream, m jetlog.Messages) error { return stream.Check(m) })
+func (t *Stream) Check() error {
+	return t.View(func(stream *jetlog.Stream, m jetlog.Messages) error { return stream.Check(m) })
 }
