@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -186,11 +187,11 @@ func (r *redelivered) fetch(n uint64) string {
 	}
 	mustApply(r.t, r.stream, r.body, d)
 	check(r.t, r.stream, r.body)
-	text := ""
+	var text strings.Builder
 	for _, message := range d.Messages {
-		text += fmt.Sprintf(" %d:%d", message.Sequence, r.consumer().Deliveries(message.Sequence))
+		text.WriteString(fmt.Sprintf(" %d:%d", message.Sequence, r.consumer().Deliveries(message.Sequence)))
 	}
-	return text[1:]
+	return text.String()[1:]
 }
 
 func (r *redelivered) answer(a command.Answer, delay time.Duration, seqs ...uint64) jetlog.Result {
@@ -209,11 +210,11 @@ func (r *redelivered) due() string {
 	r.t.Helper()
 	result := mustApply(r.t, r.stream, r.body, &command.AckDeadline{Time: r.at()})
 	check(r.t, r.stream, r.body)
-	text := ""
+	var text strings.Builder
 	for _, e := range result.Exhausted {
-		text += fmt.Sprintf(" %d after %d", e.Sequence, e.Deliveries)
+		text.WriteString(fmt.Sprintf(" %d after %d", e.Sequence, e.Deliveries))
 	}
-	return text
+	return text.String()
 }
 
 func (r *redelivered) want(what, got, want string) {
@@ -424,11 +425,11 @@ func TestResets(t *testing.T) {
 			if got := mustApply(t, r.stream, r.body, late); got.Code != config.BadRequest {
 				t.Errorf("a late delivery: got %+v", got)
 			}
-			want := ""
+			var want strings.Builder
 			for s := start; s <= 6; s++ {
-				want += fmt.Sprintf(" %d:1", s)
+				want.WriteString(fmt.Sprintf(" %d:1", s))
 			}
-			r.want("delivered", " "+r.fetch(9), max(want, " "))
+			r.want("delivered", " "+r.fetch(9), max(want.String(), " "))
 		})
 	}
 }
