@@ -47,7 +47,7 @@ func TestStatusOf(t *testing.T) {
 		{"NATS/1.0 503\r\n\r\n", 503, ""},
 		{"NATS/1.0 100 Idle Heartbeat\r\nA: b\r\n\r\n", 100, "Idle Heartbeat"},
 		{"NATS/1.0  404   No Messages\r\n\r\n", 404, "No Messages"},
-		{"NATS/1.0 503", 503, ""},
+		{"NATS/1.0 503", 0, ""}, // not a block
 		{"NATS/1.0\r\nA: b\r\n\r\n", 0, ""},
 		{"NATS/1.0 50\r\n\r\n", 0, ""},
 		{"NATS/1.0 5034\r\n\r\n", 0, ""},

@@ -18,7 +18,10 @@ func Status(code int, description string, fields ...Field) []byte {
 // StatusOf returns the status code and description of a block. The code is 0
 // when there is none.
 func StatusOf(block []byte) (code int, description string) {
-	first, _, _ := bytes.Cut(block, []byte(newline))
+	first, _, ok := bytes.Cut(block, []byte(newline))
+	if !ok {
+		return 0, "" // not a block
+	}
 	return parseFirst(first)
 }
 
@@ -37,6 +40,9 @@ func parseFirst(line []byte) (code int, description string) {
 			return 0, ""
 		}
 		code = code*10 + int(digit-'0')
+	}
+	if code == 0 {
+		return 0, "" // stands for none
 	}
 	return code, string(trim(status[3:]))
 }

@@ -54,9 +54,10 @@ type rule struct {
 	queue string
 }
 
-// parseRule splits an entry of Rules into its pattern and its queue name.
+// parseRule splits an entry of Rules into its pattern and its queue name. Only what separates the arguments of a
+// protocol line separates them: the spaces of Unicode may be part of a subject.
 func parseRule(entry string) (rule, error) {
-	words := strings.Fields(entry)
+	words := strings.FieldsFunc(entry, func(r rune) bool { return r == ' ' || r == '\t' })
 	if len(words) == 0 || len(words) > 2 || !subjects.ValidPattern(words[0]) {
 		return rule{}, fmt.Errorf("%q is not a valid subject", entry)
 	}
