@@ -126,3 +126,38 @@ func TestStoreUsage(t *testing.T) {
 		t.Errorf("help: %d, %s", code, stderr)
 	}
 }
+
+// TestStoreKey checks an encrypted store with and without its key, and with one that is damaged.
+func TestStoreKey(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	cfg := store.Config{Dir: dir, LogSegmentBytes: 1 << 16, LogBytes: 1 << 20}
+	cfg.Encryption.Key = bytes.Repeat([]byte{0xab}, 32)
+	s, _, err := store.Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	right := writeFile(t, "right", strings.Repeat("ab", 32)+"\n")
+	wrong := writeFile(t, "wrong", strings.Repeat("cd", 32))
+	short := writeFile(t, "short", "abcd")
+	if code, stdout, stderr := command(t, "store", "check", "--key-file", right, dir); code != 0 {
+		t.Errorf("with the key: %d, %s, %s", code, stdout, stderr)
+	}
+	for _, args := range [][]string{{dir}, {"--key-file", wrong, dir}, {"--key-file", short, dir}} {
+		if code, _, stderr := command(t, append([]string{"store", "check"}, args...)...); code != 1 || !strings.Contains(stderr, "key") {
+			t.Errorf("%v: %d, %s", args, code, stderr)
+		}
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "manifest-*"))
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	if err := os.Truncate(names[0], 20); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := command(t, "store", "check", "--key-file", right, dir); code != 1 || !strings.Contains(stderr, "is damaged") {
+		t.Errorf("check of a damaged store: %d, %s", code, stderr)
+	}
+}
