@@ -197,3 +197,6 @@ func BloomHits(keys int) (hits int) {
 	}
 	return hits
 }
+
+// AddBodies lets a writer have bytes in the bodies of the block at hand that no message has.
+func AddBodies(w *Writer, junk string) { w.block.bodies = append(w.block.bodies, junk...) }

@@ -112,6 +112,9 @@ func (v *verifier) block(e *extent, k *blockKey, sum *Extent) error {
 		return err
 	}
 	w := walker{block: &b}
+	if number(b.restarts) != 0 || number(b.restarts[4:]) != 0 { // nothing lies before the first entry and its body
+		return v.malformed(e, k)
+	}
 	latest, last, body := b.firstTime, sum.Last, 0
 	for w.next() {
 		if sum.Count == 0 {
