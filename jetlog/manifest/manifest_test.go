@@ -104,3 +104,27 @@ func FuzzManifest(f *testing.F) {
 	f.Add(b)
 	f.Fuzz(func(_ *testing.T, b []byte) { _ = manifest.LoadManifest(b) })
 }
+
+// TestApplyRefuses gives a catalog edits that contradict it.
+func TestApplyRefuses(t *testing.T) {
+	stream := func(created bool, parts ...manifest.Part) *manifest.Edit {
+		e := manifest.StreamEdit{Created: created}
+		e.ID, e.Parts = 7, parts
+		return &manifest.Edit{Streams: []manifest.StreamEdit{e}}
+	}
+	for name, e := range map[string]*manifest.Edit{
+		"a stream that does not exist": stream(false),
+		"a file that does not exist":   stream(true, manifest.Part{File: 3}),
+	} {
+		if err := manifest.NewCatalog([2]uint64{}).Apply(e); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	c := manifest.NewCatalog([2]uint64{})
+	if err := c.Apply(stream(true)); err != nil || c.NextStream != 8 || len(c.Streams) != 1 {
+		t.Errorf("a new stream: %v, %+v", err, c)
+	}
+	if err := c.Apply(&manifest.Edit{Deleted: []uint64{7}}); err != nil || c.NextStream != 8 || len(c.Streams) != 0 {
+		t.Errorf("a deleted stream: %v, %+v", err, c)
+	}
+}
