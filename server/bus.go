@@ -82,10 +82,16 @@ func (s *Server) extend(p *accounts.Policy) {
 	}
 }
 
+// requestBytes bounds a question to a system service, since many may wait for an answer. None is nearly as large.
+const requestBytes = 64 << 10
+
 // subscribeIn subscribes in one account. The handler runs on the worker of the publisher: the system services
 // only file the request there.
 func (s *Server) subscribeIn(a *accounts.Account, pattern string, handler func(system.Request)) *engine.Internal {
 	return s.engine.Subscribe(a, pattern, "", func(m *engine.Message) {
+		if len(m.Header)+len(m.Payload) > requestBytes {
+			return
+		}
 		r := system.Request{Subject: m.Subject, Reply: m.Reply, Header: m.Header, Payload: m.Payload}
 		if m.From != nil {
 			r.Requester = requester(m.From)

@@ -31,6 +31,10 @@ func (s *Server) Reload(o *conf.Options) ([]conf.Change, error) {
 	for _, c := range stuck {
 		errs = append(errs, errors.New(RestartNeeded(c)))
 	}
+	if err := o.Validate(); err != nil {
+		// A listener that needs the tls block is kept, say, and the block has gone.
+		errs = append(errs, fmt.Errorf("config reload not possible with what only a restart can change: %w", err))
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -74,4 +75,42 @@ func TestReloadWhileMoving(t *testing.T) {
 		}
 		return idle == 2
 	})
+}
+
+// TestReloadKeepsWhatListenersNeed: a reload that would take the certificate from a listener, which itself stays until
+// a restart, changes nothing.
+func TestReloadKeepsWhatListenersNeed(t *testing.T) {
+	block := servertest.NewAuthority(t).Server().Block("")
+	tests := []struct{ name, before, after, want string }{
+		{"monitoring", "https_port: -1\n" + block, "http_port: -1", "https: it needs a tls block"},
+		{
+			"WebSocket", "websocket { listen: \"127.0.0.1:-1\"\n" + block + "}",
+			"websocket { listen: \"127.0.0.1:-1\", no_tls: true }", "websocket: it needs a tls block",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := servertest.Start(t, tt.before)
+			before := s.Ports()
+			_, err := s.Reload(servertest.Options(t, tt.after))
+			mustContain(t, "error", fmt.Sprint(err), "restart", tt.want)
+			if got := s.Ports(); fmt.Sprint(got) != fmt.Sprint(before) {
+				t.Errorf("URLs are %v now, and were %v", got, before)
+			}
+		})
+	}
+}
+
+// TestLargeQuestion: a question to a system service that is far larger than any needs be is not kept for an answer.
+func TestLargeQuestion(t *testing.T) {
+	s := servertest.Start(t, "")
+	c := servertest.Dial(t, s)
+	c.Send("%sSUB answer.* 1\r\n", login(""))
+	for _, size := range []int{100 << 10, 10 << 10} {
+		c.Send("PUB $SYS.REQ.USER.INFO answer.%d %d\r\n%s\r\n", size, size, strings.Repeat(" ", size))
+	}
+	line := c.Line()
+	if want := fmt.Sprintf("MSG answer.%d 1 ", 10<<10); !strings.HasPrefix(line, want) {
+		t.Errorf("first answer is %q, want %q", line, want)
+	}
 }
