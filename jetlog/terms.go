@@ -190,11 +190,11 @@ func parseTTL(value []byte) (time.Duration, bool) {
 	if d, err := time.ParseDuration(text); err == nil {
 		return min(d, maxTTL), d >= time.Second
 	}
-	seconds, err := strconv.ParseInt(text, 10, 64)
+	seconds, err := strconv.ParseUint(text, 10, 63)
 	if err != nil || seconds < 1 {
 		return 0, false
 	}
-	return time.Duration(min(seconds, int64(maxTTL/time.Second))) * time.Second, true
+	return time.Duration(min(seconds, uint64(maxTTL/time.Second))) * time.Second, true
 }
 
 // maxTTL is what longer TTLs are cut to: a deadline must fit into the time that is counted in

@@ -124,6 +124,7 @@ func TestConsumerBoundaries(t *testing.T) {
 		{"group", `{}`, group("1234567890123456"), group("12345678901234567"), 10162, ""},
 		{"characters of a group", `{}`, group("aZ09/_=-"), group("a.b"), 10162, ""},
 		{"sampling", `{}`, `{"name":"a","sample_freq":"100%"}`, `{"name":"a","sample_freq":"-1"}`, 10095, "-1"},
+		{"sampling of more than all", `{}`, `{"name":"a","sample_freq":"300"}`, `{"name":"a","sample_freq":"9223372036854775808"}`, 10095, "out of range"},
 		{"sampling twice", `{}`, `{"name":"a","sample_freq":"0"}`, `{"name":"a","sample_freq":"50%%"}`, 10095, "50%"},
 	}
 	for _, tt := range tests {

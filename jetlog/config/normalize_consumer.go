@@ -102,7 +102,7 @@ func (c *Consumer) normalizeAck(pedantic bool) error {
 		c.AckWait = defaultAckWait
 	}
 	if c.Sampling != "" {
-		if _, err := strconv.ParseUint(strings.TrimSuffix(c.Sampling, "%"), 10, 8); err != nil {
+		if _, err := strconv.ParseUint(strings.TrimSuffix(c.Sampling, "%"), 10, 63); err != nil {
 			return refuseWith(SamplingInvalid, err.Error())
 		}
 	}
