@@ -36,6 +36,9 @@ func (s *Stream) Check(m Messages) error {
 				wrong("consumer %q is a stray with nothing left of its former filter", c.name)
 			}
 		}
+		if c.initial.resume > s.state.Last {
+			wrong("consumer %q gets last messages up to %d, above the last sequence %d", c.name, c.initial.resume, s.state.Last)
+		}
 		c.check(lives, wrong)
 	}
 	if strays != s.strays {
@@ -122,6 +125,9 @@ func (c *Consumer) check(lives []Meta, report func(string, ...any)) {
 		live[meta.Sequence] = true
 		if meta.Sequence > c.delivered.Stream && c.filter.Matches(meta.Subject) && c.wants(meta.Sequence) {
 			pending++
+		}
+		if meta.Sequence <= c.delivered.Stream && !c.stray && !c.filter.Matches(meta.Subject) && c.needs(meta.Sequence, meta.Subject) {
+			wrong("message %d on %q does not match the filter, but the consumer is no stray", meta.Sequence, meta.Subject)
 		}
 	}
 	if c.pending != pending {
