@@ -55,6 +55,22 @@ func TestScenarios(t *testing.T) {
 // TestScenariosRestored runs the scenarios with both replicas restored from snapshots after every
 // command: they go on as they would have.
 func TestScenariosRestored(t *testing.T) {
+	everyScenario(t, func(t *testing.T) *world { return &world{t: t, restored: true} })
+}
+
+// TestScenariosUnread runs the scenarios with a body of which, for every command, first the first read
+// fails, then the second, and so on: until the command needs no more, nothing changes.
+func TestScenariosUnread(t *testing.T) {
+	failed := 0
+	everyScenario(t, func(t *testing.T) *world { return &world{t: t, failed: &failed} })
+	if failed < 300 {
+		t.Errorf("%d reads have failed, want more", failed)
+	}
+}
+
+// everyScenario runs all scenarios in a world, where they print what is in their files.
+func everyScenario(t *testing.T, in func(*testing.T) *world) {
+	t.Helper()
 	files, err := filepath.Glob("testdata/scenarios/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenarios: %v", err)
@@ -65,7 +81,7 @@ func TestScenariosRestored(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := runScenario(t, &world{t: t, restored: true}, string(text)); got != string(text) {
+			if got := runScenario(t, in(t), string(text)); got != string(text) {
 				t.Errorf("%s: got\n%s\nwant\n%s", file, got, text)
 			}
 		})
@@ -112,6 +128,8 @@ type world struct {
 	quiet bool
 	// restored replaces both replicas by restored ones after every command.
 	restored bool
+	// failed counts the reads that failed, in a world in which they do.
+	failed *int
 }
 
 // run carries out a line and returns what it prints.
@@ -289,6 +307,7 @@ func (w *world) answer(verb string, args []string, delay string) command.Command
 func (w *world) apply(c command.Command) jetlog.Result {
 	w.t.Helper()
 	encoded := command.Append(nil, c)
+	w.unread(c)
 	r, err := w.stream.Apply(c, w.body)
 	w.must(err)
 	decoded, err := command.Decode(encoded)
@@ -300,6 +319,32 @@ func (w *world) apply(c command.Command) jetlog.Result {
 	}
 	w.compare(c)
 	return r
+}
+
+// readsMax is how many reads of a command fail, one after the other, in a world in which they do.
+const readsMax = 40
+
+// unread applies a command to a stream like the first whose body fails at a read, at each in turn.
+func (w *world) unread(c command.Command) {
+	w.t.Helper()
+	if w.failed == nil || w.quiet {
+		return
+	}
+	form, body := w.stream.AppendSnapshot(nil), w.body.AppendSnapshot(nil)
+	s, m := w.restore()
+	for n := range readsMax {
+		_, err := s.Apply(c, &failing{Memory: m, left: n})
+		if err == nil {
+			return
+		}
+		*w.failed++
+		if !errors.Is(err, errRead) {
+			w.t.Fatalf("%#v: read %d fails: got %v", c, n, err)
+		}
+		if !bytes.Equal(s.AppendSnapshot(nil), form) || !bytes.Equal(m.AppendSnapshot(nil), body) {
+			w.t.Fatalf("%#v: read %d fails: something has changed", c, n)
+		}
+	}
 }
 
 // compare checks both replicas and that they are the same.
