@@ -82,9 +82,9 @@ func (r *recovery) spare(path string) error {
 
 // scan reads all segments, the newest first: where one starts is where those before it end.
 func (r *recovery) scan(numbers []uint64) error {
-	limit := unknown
+	limit := unlimited
 	for _, n := range slices.Backward(numbers) {
-		s, err := scanSegment(r.maker.fs, r.maker.path(segmentName(n)), n, r.maker.id, bounds{unknown, limit})
+		s, err := scanSegment(r.maker.fs, r.maker.path(segmentName(n)), n, r.maker.id, limit)
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (r *recovery) scan(numbers []uint64) error {
 
 // join puts the segments in a row and finds what is missing in them and between them.
 func (r *recovery) join() error {
-	before := -1 // the last one with batches
+	before := -1 // the last one with batches, or the very first
 	for i, s := range r.segments {
 		adjacent := i == 0 || r.segments[i-1].number+1 == s.number
 		if !adjacent {
@@ -125,8 +125,11 @@ func (r *recovery) join() error {
 			}
 		}
 		r.holes(s, before >= 0)
-		if s.last > 0 {
+		switch {
+		case s.last > 0:
 			before, r.last, r.checksum = i, s.last, s.checksum.sum
+		case s.number == 1:
+			before = i // nothing was ever before it: what follows starts with batch 1
 		}
 	}
 	return nil
@@ -138,7 +141,9 @@ func (r *recovery) holes(s *scanned, follows bool) {
 		h := &s.holes[j]
 		switch {
 		case h.first == 0 && !follows:
-			h.first = max(h.last, 1) // nobody knows how many there were
+			// Nobody knows how many there were. What the log starts with is synced, if anything is: nothing
+			// before it would have been given up otherwise.
+			h.first = max(min(h.last, r.synced), 1)
 		case h.first == 0:
 			h.first = r.last + 1
 			if h.known = h.last <= r.last; h.known { // the segment before has what was in it
@@ -249,16 +254,14 @@ func (r *recovery) closing() *scanned {
 
 // rescan reads segments again that have batches after one that is the last to count.
 func (r *recovery) rescan(segments []*scanned, last uint64) error {
-	after := uint64(0)
 	for i, s := range segments {
 		if s.last > last {
-			again, err := scanSegment(r.maker.fs, s.path, s.number, r.maker.id, bounds{after, last})
+			again, err := scanSegment(r.maker.fs, s.path, s.number, r.maker.id, last)
 			if err != nil {
 				return err
 			}
 			segments[i] = again
 		}
-		after = max(after, segments[i].last)
 	}
 	return nil
 }
@@ -281,30 +284,37 @@ func (r *recovery) prove() error {
 	if err != nil {
 		return err
 	}
-	made, err := r.maker.make(number, spare, size, func(f vfs.File) error { return r.rewrite(f, number, size) })
+	first := unlimited // of the batches that are written: none, if all that nothing proves are lost
+	made, err := r.maker.make(number, spare, size, func(f vfs.File) (err error) {
+		first, err = r.rewrite(f, number, size)
+		return err
+	})
 	if err == nil {
 		err = made.file.Close()
 	}
 	if err != nil {
 		return fmt.Errorf("write the end of the log again: %w", err)
 	}
-	again, err := scanSegment(r.maker.fs, made.path, number, r.maker.id, bounds{unknown, unknown})
+	again, err := scanSegment(r.maker.fs, made.path, number, r.maker.id, unlimited)
 	if err != nil {
 		return err
 	}
-	if again.last != r.last || len(again.holes) > 0 {
+	if max(again.last, again.synced) != r.last || len(again.holes) > 0 {
 		return fmt.Errorf("%s: does not hold what was just written to it", made.path)
 	}
 	before, after := r.segments[:r.used], r.segments[r.used:]
 	if len(after) > 0 && after[0].number == number {
 		after = after[1:]
 	}
-	if err := r.rescan(before, r.synced); err != nil {
+	if err := r.rescan(before, first-1); err != nil {
 		return err
 	}
 	r.segments = slices.Concat(before, []*scanned{again}, after)
 	r.used++
-	r.synced, r.checksum = r.last, again.checksum.sum
+	r.synced = r.last
+	if again.last > 0 {
+		r.checksum = again.checksum.sum
+	}
 	return nil
 }
 
@@ -326,11 +336,13 @@ func (r *recovery) takeSpare(size int64) (string, error) {
 }
 
 // rewrite writes the unproven batches into a segment in the making, and the mark of a log that was closed, if
-// there is room for it: the segment gets its number when all of it is synced.
-func (r *recovery) rewrite(to vfs.File, number uint64, size int64) error {
+// there is room for it: the segment gets its number when all of it is synced. It returns the first of these
+// batches, or unlimited.
+func (r *recovery) rewrite(to vfs.File, number uint64, size int64) (first uint64, err error) {
 	target := &segment{number: number}
 	var b batch
-	end, sum, first := int64(segmentHeader), uint32(0), true
+	end, sum := int64(segmentHeader), r.checksum
+	first = unlimited
 	for _, s := range r.segments[:r.used] {
 		if s.last <= r.synced {
 			continue
@@ -340,8 +352,8 @@ func (r *recovery) rewrite(to vfs.File, number uint64, size int64) error {
 				if !whole || h.sequence <= r.synced {
 					return nil
 				}
-				if first {
-					sum, first = h.previous, false
+				if first == unlimited {
+					sum, first = h.previous, h.sequence
 				}
 				b.begin(target, end, h.sequence)
 				whole, err := w.records(at, h, func(_ int64, x stored) { b.add(&x.Record, x.Payload, x.flags) })
@@ -354,14 +366,14 @@ func (r *recovery) rewrite(to vfs.File, number uint64, size int64) error {
 			})
 		})
 		if err != nil {
-			return err
+			return 0, err
 		}
 	}
 	if end+batchHeader > size {
-		return nil
+		return first, nil
 	}
 	b.begin(target, end, r.last+1)
 	b.seal(r.last, sum, batchClosing)
-	_, err := to.WriteAt(b.buf, end)
-	return err
+	_, err = to.WriteAt(b.buf, end)
+	return first, err
 }

@@ -41,24 +41,20 @@ type hole struct {
 // position is that of the records in it: exact if only one batch is concerned.
 func (h hole) position() uint64 { return max(h.first, h.last) }
 
-// bounds are the sequences of the batches that count in a segment: behind after, which is what the
-// segments before it have, if that is known, and up to limit. What is behind that was written again in a
+// unlimited is the limit of a segment in which every batch counts.
+const unlimited = ^uint64(0)
+
+// scanSegment reads a segment. Its batches count up to limit: what is behind that was written again in a
 // later segment, or was cut off.
-type bounds struct{ after, limit uint64 }
-
-// unknown stands for bounds that are not known.
-const unknown = ^uint64(0)
-
-// scanSegment reads a segment.
-func scanSegment(fs vfs.FS, path string, number uint64, id [16]byte, in bounds) (*scanned, error) {
+func scanSegment(fs vfs.FS, path string, number uint64, id [16]byte, limit uint64) (*scanned, error) {
 	s := &scanned{number: number, path: path, end: segmentHeader, groups: map[uint64]Position{}}
 	return s, withWindow(fs, path, number, func(w *window) error {
 		s.bytes = w.bytes
-		return s.scan(w, id, in)
+		return s.scan(w, id, limit)
 	})
 }
 
-func (s *scanned) scan(w *window, id [16]byte, in bounds) error {
+func (s *scanned) scan(w *window, id [16]byte, limit uint64) error {
 	page, err := w.view(0, segmentHeader)
 	if err != nil {
 		return err
@@ -77,11 +73,13 @@ func (s *scanned) scan(w *window, id [16]byte, in bounds) error {
 				return err
 			}
 		}
-		if h.sequence > in.limit {
-			if s.last == 0 && in.after >= in.limit {
-				return nil // nothing in here counts; or nobody knows, and then it is missing
+		if h.sequence > limit {
+			// What is written again starts with the first whole batch: if that is this one, what stands before
+			// it is damage, which stays. Otherwise both were cut off.
+			if s.last == 0 && h.sequence-1 > limit {
+				return nil
 			}
-			return s.finish(w, at, h, in.limit)
+			return s.finish(w, at, h, limit)
 		}
 		s.synced = max(s.synced, h.synced)
 		if h.flags&batchClosing != 0 {
