@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
 
@@ -53,9 +54,7 @@ func (p *promises) copy() *promises {
 	for name, s := range p.streams {
 		d := c.of(name)
 		d.created = s.created
-		for seq, payload := range s.stored {
-			d.stored[seq] = payload
-		}
+		maps.Copy(d.stored, s.stored)
 		for seq := range s.asked {
 			d.asked[seq] = true
 		}

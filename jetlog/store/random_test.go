@@ -99,7 +99,7 @@ func (g *generator) command() command.Command {
 
 func (g *generator) publish() command.Command {
 	g.n++
-	c := &command.Publish{Time: g.clock, Subject: g.subject(), Payload: []byte(fmt.Sprintf("payload %d", g.n))}
+	c := &command.Publish{Time: g.clock, Subject: g.subject(), Payload: fmt.Appendf(nil, "payload %d", g.n)}
 	var fields []headers.Field
 	add := func(name, value string) { fields = append(fields, headers.Field{Name: name, Value: value}) }
 	if g.chance(40) {
