@@ -216,27 +216,27 @@ func (t *goTransport) writeRest() {
 	}
 }
 
-// writeWaiting writes b within the write deadline.
+// writeWaiting writes b within the write deadline, which it takes back afterwards: it would pass later and then
+// fail what is written without waiting, and what TLS and WebSocket write of their own accord, such as the answer
+// to a ping.
 func (t *goTransport) writeWaiting(b []byte) error {
-	deadline := time.Now().Add(t.engine.settings.Load().WriteDeadline)
-	if err := t.net.SetWriteDeadline(deadline); err != nil {
+	if err := t.setDeadline(time.Now().Add(t.engine.settings.Load().WriteDeadline)); err != nil {
 		return err
 	}
 	if _, err := t.net.Write(b); err != nil {
 		return err
 	}
-	return t.liftDeadline()
+	return t.setDeadline(time.Time{})
 }
 
-// liftDeadline takes back the write deadline. It would pass later and then fail what is written without waiting,
-// and what TLS and WebSocket write of their own accord, such as the answer to a ping. Closing sets its own.
-func (t *goTransport) liftDeadline() error {
+// setDeadline sets the write deadline, unless the connection is being closed, which has a shorter one of its own.
+func (t *goTransport) setDeadline(at time.Time) error {
 	t.conn.out.mu.Lock()
 	defer t.conn.out.mu.Unlock()
 	if t.closed {
-		return nil
+		return net.ErrClosed
 	}
-	return t.net.SetWriteDeadline(time.Time{})
+	return t.net.SetWriteDeadline(at)
 }
 
 func (t *goTransport) fail(err error) {

@@ -3,6 +3,7 @@ package engine
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"slices"
@@ -407,5 +408,36 @@ func TestDeliveryIsActivity(t *testing.T) {
 	x.Publish(c.Account(), "a", "", nil, []byte("x"))
 	if got := c.LastActivity(); got.Before(later) {
 		t.Errorf("last activity %v, want %v", got, later)
+	}
+}
+
+// timed is a connection that says which write deadlines it was given.
+type timed struct {
+	net.Conn
+	deadlines []time.Time
+}
+
+func (d *timed) SetWriteDeadline(at time.Time) error {
+	d.deadlines = append(d.deadlines, at)
+	return nil
+}
+func (d *timed) Write(b []byte) (int, error) { return len(b), nil }
+
+// TestDeadlines: a write has a deadline and takes it back, and one that comes while the connection is being closed
+// leaves it the deadline of the closing.
+func TestDeadlines(t *testing.T) {
+	x := newFixture(t, openConfig)
+	nc := &timed{}
+	tr := &goTransport{engine: x.Engine, net: nc}
+	tr.conn = x.connect(tr, "")
+	if err := tr.writeWaiting([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if d := nc.deadlines; len(d) != 2 || d[0].IsZero() || !d[1].IsZero() {
+		t.Errorf("deadlines %v, want one and then none", d)
+	}
+	tr.closed = true
+	if err := tr.writeWaiting([]byte("x")); !errors.Is(err, net.ErrClosed) || len(nc.deadlines) != 2 {
+		t.Errorf("while closing: %v, deadlines %v", err, nc.deadlines)
 	}
 }
