@@ -245,7 +245,7 @@ func TestCaseC012(t *testing.T) {
 func TestCaseC015(t *testing.T) {
 	s := servertest.Start(t, "http_port: -1")
 	servertest.DialQuiet(t, s)
-	numbers := []string{strconv.Itoa(math.MaxInt64), strconv.Itoa(math.MaxInt64 - 1), strconv.Itoa(math.MaxInt32), "9223372036854775808", "-1", "-9223372036854775808", "0"}
+	numbers := []string{"9223372036854775807", "9223372036854775806", strconv.Itoa(math.MaxInt32), "9223372036854775808", "-1", "-9223372036854775808", "0"}
 	for _, path := range []string{"/connz?", "/connz?state=any&", "/subsz?subs=1&", "/subsz?test=a&", "/jsz?", "/jsz?accounts=1&"} {
 		for _, offset := range numbers {
 			for _, limit := range numbers {
