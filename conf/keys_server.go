@@ -64,7 +64,7 @@ var limitKeys = []key[Options]{
 		func(o *Options) slot { return duration(&o.Liveness.WriteDeadline) }),
 	row("write_timeout", ReloadNo, "What happens when a write took longer: close the connection or retry. Clients are always closed.",
 		func(o *Options) slot { return writeTimeout(&o.Liveness.WriteTimeout) }),
-	row("no_fast_producer_stall", ReloadYes, "Drop messages for a slow consumer instead of slowing its producers down.",
+	row("no_fast_producer_stall", ReloadYes, "Never slow producers down for a slow consumer, which is cut off at max_pending.",
 		func(o *Options) slot { return flag(&o.Liveness.NoFastProducerStall) }),
 	row("connect_error_reports", ReloadYes, "Of the failed first attempts to reach a server, log every n-th.",
 		func(o *Options) slot { return count(&o.Liveness.ConnectErrorReports, 0, maxCount) }),

@@ -122,8 +122,8 @@ type Liveness struct {
 	WriteDeadline time.Duration
 	// WriteTimeout is the policy when it took longer.
 	WriteTimeout WriteTimeout
-	// NoFastProducerStall drops messages for a slow consumer instead of
-	// slowing its producers down.
+	// NoFastProducerStall never slows producers down for a slow consumer,
+	// which is cut off at MaxPendingBytes.
 	NoFastProducerStall bool
 	// ConnectErrorReports and ReconnectErrorReports say that of the failed
 	// attempts to reach another server every n-th is logged.
