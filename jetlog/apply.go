@@ -51,5 +51,5 @@ func (s *Stream) dispatch(c command.Command, m Messages) (Result, error) {
 	case *command.Pin:
 		return s.pin(c), nil
 	}
-	return Result{}, fmt.Errorf("a command of kind %d is not implemented", c.Kind())
+	return Result{}, fmt.Errorf("apply: no command of kind %d is known", c.Kind())
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"runnel/server/accounts"
 	"runnel/server/wire"
@@ -39,7 +40,7 @@ func (w *worker) control(c *Conn, f *wire.Frame) error {
 	case wire.VerbPing:
 		w.ping(c)
 	case wire.VerbPong:
-		c.liveness.pong(w.engine.now())
+		c.liveness.pong(time.Now())
 	}
 	return nil
 }

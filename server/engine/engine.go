@@ -193,9 +193,6 @@ func (e *Engine) retire(t *totals) {
 	e.retired.OutBytes += t.outBytes.Load()
 }
 
-// now is a fresh time stamp, for what must be exact.
-func (e *Engine) now() time.Time { return time.Now() }
-
 // Counters returns the traffic of all connections, also of those that are gone.
 func (e *Engine) Counters() Counters {
 	e.mu.Lock()

@@ -8,19 +8,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestParkListIsBounded: a publisher that is woken in each turn and parked again at its end is listed once, also
-// when its time never runs out between.
-func TestParkListIsBounded(t *testing.T) {
-	x := newFixture(t, openConfig)
+// idlePoller is a poller that does not run, for tests that call what it would do.
+func idlePoller(t *testing.T, x *fixture) *poller {
+	t.Helper()
 	p, err := newPoller(x.Engine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := errors.Join(unix.Close(p.ep), unix.Close(p.bell)); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
+	return p
+}
+
+// TestParkListIsBounded: a publisher that is woken in each turn and parked again at its end is listed once, also
+// when its time never runs out between.
+func TestParkListIsBounded(t *testing.T) {
+	x := newFixture(t, openConfig)
+	p := idlePoller(t, x)
 	slow := x.connect(&fakeSocket{t: t, random: rand.New(rand.NewPCG(1, 1))}, "")
 	slow.out.queue.append(&x.chunks, make([]byte, parkBytes+1))
 	publisher := &pollTransport{poller: p, fd: -1}
@@ -47,15 +54,7 @@ func TestParkListIsBounded(t *testing.T) {
 // TestAddAfterEnd: a connection that comes when its poller has ended is closed, not forgotten.
 func TestAddAfterEnd(t *testing.T) {
 	x := newFixture(t, openConfig)
-	p, err := newPoller(x.Engine)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := errors.Join(unix.Close(p.ep), unix.Close(p.bell)); err != nil {
-			t.Error(err)
-		}
-	}()
+	p := idlePoller(t, x)
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)

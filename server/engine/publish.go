@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"strconv"
+	"time"
 
 	"runnel/server/accounts"
 	"runnel/server/wire"
@@ -171,7 +172,7 @@ func (w *worker) deliverSpecial(from *Conn, t *target, f *wire.Frame) bool {
 		w.traceOut(t.conn, t, f)
 	}
 	if r := t.conn.replies.Load(); r != nil && f.Reply != nil {
-		r.Expect(string(f.Reply), w.engine.now())
+		r.Expect(string(f.Reply), time.Now())
 	}
 	header := f.Verb == wire.VerbHPub
 	if header && !t.conn.has(flagHeaders) {
@@ -196,7 +197,7 @@ func stripHeader(f *wire.Frame) wire.Frame {
 // mayAnswer tells whether c was sent a message that asked for an answer on subject, and counts the answer.
 func (w *worker) mayAnswer(c *Conn, subject []byte) bool {
 	r := c.replies.Load()
-	return r != nil && r.Allow(string(subject), w.engine.now())
+	return r != nil && r.Allow(string(subject), time.Now())
 }
 
 // deny tells c that it may not do what with subject. The connection stays.

@@ -12,15 +12,7 @@ import (
 // happened to be last.
 func TestParksWhoPresses(t *testing.T) {
 	x := newFixture(t, openConfig)
-	p, err := newPoller(x.Engine)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := errors.Join(unix.Close(p.ep), unix.Close(p.bell)); err != nil {
-			t.Error(err)
-		}
-	}()
+	p := idlePoller(t, x)
 	slow := x.connect(&fakeSocket{t: t, random: rand.New(rand.NewPCG(1, 1))}, "")
 	slow.out.queue.append(&x.chunks, make([]byte, parkBytes+1))
 	x.subscribe(slow, "a", "", "1")
@@ -41,15 +33,7 @@ func TestParksWhoPresses(t *testing.T) {
 // TestAnswersAfterHalfClose: who ends its side in the same turn in which it asked is answered.
 func TestAnswersAfterHalfClose(t *testing.T) {
 	x := newFixture(t, openConfig)
-	p, err := newPoller(x.Engine)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := errors.Join(unix.Close(p.ep), unix.Close(p.bell)); err != nil {
-			t.Error(err)
-		}
-	}()
+	p := idlePoller(t, x)
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -74,15 +58,7 @@ func TestAnswersAfterHalfClose(t *testing.T) {
 // TestWakeAfterEnd: a poller that has ended is not rung, since its bell may be another file by then.
 func TestWakeAfterEnd(t *testing.T) {
 	x := newFixture(t, openConfig)
-	p, err := newPoller(x.Engine)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := errors.Join(unix.Close(p.ep), unix.Close(p.bell)); err != nil {
-			t.Error(err)
-		}
-	}()
+	p := idlePoller(t, x)
 	p.endAll()
 	(&pollTransport{poller: p, fd: -1}).wake()
 	var count [8]byte

@@ -17,8 +17,8 @@ type Bus interface {
 	// Subscribe calls handler for each message that a client publishes in the account (or in every
 	// account) on a subject that the pattern matches. The handler returns at once and may be called from
 	// many goroutines; the Request and its slices belong to it. A message with a reply that a handler took
-	// counts as answered: no "no responders" goes out. After cancel has returned the handler is not called
-	// any more; calling cancel twice is allowed.
+	// counts as answered: no "no responders" goes out. Once cancel has returned no further message
+	// reaches the handler, but a call may still be under way; calling cancel twice is allowed.
 	Subscribe(account, pattern string, handler func(Request)) (cancel func(), err error)
 }
 
