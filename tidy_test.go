@@ -53,14 +53,16 @@ var layers = []layer{
 	{"jetlog/codec", "", ""},
 	{"jetlog/config", "subjects", ""},
 	{"jetlog/command", "jetlog/codec jetlog/config", ""},
-	{"jetlog", "subjects headers jetlog/codec jetlog/config jetlog/command", ""},
+	{"jetlog/schedule", "", ""},
+	{"jetlog/body", "subjects jetlog/codec jetlog/config", ""},
+	{"jetlog", "subjects headers jetlog/codec jetlog/config jetlog/command jetlog/body jetlog/schedule", ""},
 	{"jetlog/segment", "subjects jetlog/vfs", compress + "/s2 " + crypto},
 	{"jetlog/seal", "jetlog/segment", crypto},
 	{"jetlog/shadow", "jetlog/vfs", ""},
 	{"jetlog/manifest", "jetlog/vfs jetlog/codec jetlog/segment jetlog/seal", ""},
 	{
 		"jetlog/store",
-		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/codec jetlog/config jetlog/command jetlog jetlog/segment", crypto,
+		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/codec jetlog/config jetlog/command jetlog/body jetlog jetlog/segment", crypto,
 	},
 	// 2: the parts of a server, each alone.
 	{"server/wire", "subjects headers", ""},

@@ -202,3 +202,13 @@ func TestDeliverRefuses(t *testing.T) {
 		})
 	}
 }
+
+// restoredBody returns the body of a snapshot.
+func restoredBody(t *testing.T, form []byte) *jetlog.Memory {
+	t.Helper()
+	m, err := jetlog.RestoreMemory(bytes.Clone(form))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}

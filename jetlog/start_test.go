@@ -265,3 +265,11 @@ func TestStartsOfNothing(t *testing.T) {
 		})
 	}
 }
+
+// first returns the first of a list of sequences, 0 for none.
+func first(list []uint64) uint64 {
+	if len(list) == 0 {
+		return 0
+	}
+	return list[0]
+}

@@ -1,6 +1,7 @@
 package jetlog
 
 import (
+	"runnel/jetlog/body"
 	"runnel/jetlog/config"
 	"runnel/subjects"
 )
@@ -28,7 +29,7 @@ type Stream struct {
 	clock int64
 	// published counts the sequences that were given, removed what is no longer live, by reason.
 	published uint64
-	removed   [reasons]uint64
+	removed   [body.Reasons]uint64
 	// applied counts the commands, and hash sums up what they did.
 	applied, hash uint64
 
@@ -117,5 +118,5 @@ func (s *Stream) NextExpiry(m Messages) (int64, error) {
 
 // bytesOf returns what a message counts for in this stream.
 func (s *Stream) bytesOf(subject string, header, payload []byte) uint64 {
-	return sizeOf(s.config.Storage, subject, header, payload)
+	return body.SizeOf(s.config.Storage, subject, header, payload)
 }

@@ -14,6 +14,10 @@ import (
 // ErrDamaged is what every error of a Reader wraps.
 var ErrDamaged = errors.New("damaged encoding")
 
+// ErrNewer is wrapped by the error for what has a later version or an unknown kind: it was written by
+// a newer program, nothing is wrong with it.
+var ErrNewer = errors.New("written by a newer program")
+
 // AppendBytes appends b with its length in front.
 func AppendBytes[T ~string | ~[]byte](out []byte, b T) []byte {
 	out = binary.AppendUvarint(out, uint64(len(b)))

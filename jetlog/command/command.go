@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 
 	"runnel/jetlog/codec"
@@ -16,7 +15,7 @@ const Level = 1
 
 // ErrNewer is wrapped by the error for a command of a later version or of an unknown kind: it was
 // written by a newer program, nothing is wrong with it.
-var ErrNewer = errors.New("written by a newer program")
+var ErrNewer = codec.ErrNewer
 
 // Kind says what a command asks for. The numbers are part of the format.
 type Kind uint8

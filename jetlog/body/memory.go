@@ -1,4 +1,4 @@
-package jetlog
+package body
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package jetlog_test
+package body_test
 
 import (
 	"bytes"
@@ -6,18 +6,18 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"runnel/jetlog"
+	"runnel/jetlog/body"
 )
 
 // TestBodyIDs sees that the snapshot of a body has each message id once, as it was noted last, and that
 // it is forgotten in the restored body when it would have been in the other.
 func TestBodyIDs(t *testing.T) {
-	m := jetlog.NewMemory()
+	m := body.NewMemory()
 	m.Remember([]byte("a"), 1, 10)
 	m.Remember([]byte("b"), 2, 20)
 	m.Remember([]byte("a"), 3, 30)
 	m.Remember([]byte("a"), 4, 30)
-	fresh := jetlog.NewMemory()
+	fresh := body.NewMemory()
 	fresh.Remember([]byte("b"), 2, 20)
 	fresh.Remember([]byte("a"), 4, 30)
 	form := m.AppendSnapshot(nil)
@@ -26,7 +26,7 @@ func TestBodyIDs(t *testing.T) {
 	}
 	restored := restoredBody(t, form)
 	for before := int64(9); before < 33; before++ {
-		for _, body := range []*jetlog.Memory{m, restored} {
+		for _, body := range []*body.Memory{m, restored} {
 			body.Forget(before)
 			for id, want := range map[string]int64{"a": 30, "b": 20} {
 				seq, at, err := body.MessageID([]byte(id))
@@ -41,9 +41,9 @@ func TestBodyIDs(t *testing.T) {
 	}
 }
 
-func restoredBody(t *testing.T, form []byte) *jetlog.Memory {
+func restoredBody(t *testing.T, form []byte) *body.Memory {
 	t.Helper()
-	m, err := jetlog.RestoreMemory(bytes.Clone(form))
+	m, err := body.RestoreMemory(bytes.Clone(form))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func restoredBody(t *testing.T, form []byte) *jetlog.Memory {
 func TestBodiesAreRestored(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		m, p := jetlog.NewMemory(), plain{}
+		m, p := body.NewMemory(), plain{}
 		ids := map[string][2]int64{}
 		next := uint64(1)
 		for step := range 300 {
@@ -68,7 +68,7 @@ func TestBodiesAreRestored(t *testing.T) {
 			case n < 8:
 				live := p.matching(nil, 0, top)
 				meta := p[live[rng.IntN(len(live))]]
-				m.Remove(&meta, jetlog.Deleted)
+				m.Remove(&meta, body.Deleted)
 				delete(p, meta.Sequence)
 			case n < 10:
 				id := fmt.Sprint(rng.IntN(9))
@@ -106,18 +106,18 @@ func TestBodiesAreRestored(t *testing.T) {
 
 // TestBodyOfNothing asks all questions of a body that is empty, or has become so.
 func TestBodyOfNothing(t *testing.T) {
-	used, p := jetlog.NewMemory(), plain{}
+	used, p := body.NewMemory(), plain{}
 	for seq := uint64(1); seq < 200; seq += 7 {
 		add(used, p, seq, "s.1.1", 5)
 	}
-	used.RemoveRange(0, 1000, jetlog.Purged)
-	removed := jetlog.NewMemory()
+	used.RemoveRange(0, 1000, body.Purged)
+	removed := body.NewMemory()
 	add(removed, plain{}, 70, "s.1.1", 5)
-	removed.Remove(&jetlog.Meta{Sequence: 70}, jetlog.Deleted)
-	removed.Remove(&jetlog.Meta{Sequence: 70}, jetlog.Deleted) // a second time is nothing
-	removed.Remove(&jetlog.Meta{Sequence: 700}, jetlog.Deleted)
-	form := jetlog.NewMemory().AppendSnapshot(nil)
-	for name, m := range map[string]*jetlog.Memory{"new": jetlog.NewMemory(), "used": used, "removed": removed} {
+	removed.Remove(&body.Meta{Sequence: 70}, body.Deleted)
+	removed.Remove(&body.Meta{Sequence: 70}, body.Deleted) // a second time is nothing
+	removed.Remove(&body.Meta{Sequence: 700}, body.Deleted)
+	form := body.NewMemory().AppendSnapshot(nil)
+	for name, m := range map[string]*body.Memory{"new": body.NewMemory(), "used": used, "removed": removed} {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 1))
 			for range 50 {
@@ -138,14 +138,14 @@ func TestBodyOfNothing(t *testing.T) {
 // TestReasons sees that every reason has a name of its own, under which it is counted.
 func TestReasons(t *testing.T) {
 	seen := map[string]bool{}
-	for r := range jetlog.NoInterest + 1 {
+	for r := range body.NoInterest + 1 {
 		if name := r.String(); name == "unknown" || seen[name] {
 			t.Errorf("reason %d is %q", r, name)
 		} else {
 			seen[name] = true
 		}
 	}
-	if name := (jetlog.NoInterest + 1).String(); name != "unknown" {
+	if name := (body.NoInterest + 1).String(); name != "unknown" {
 		t.Errorf("one that is none is %q", name)
 	}
 }

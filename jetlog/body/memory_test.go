@@ -1,4 +1,4 @@
-package jetlog_test
+package body_test
 
 import (
 	"fmt"
@@ -7,13 +7,13 @@ import (
 	"slices"
 	"testing"
 
-	"runnel/jetlog"
+	"runnel/jetlog/body"
 )
 
 // plain is a body in its plainest form: a map, and every question answered by looking at all of it.
-type plain map[uint64]jetlog.Meta
+type plain map[uint64]body.Meta
 
-func (p plain) matching(filter jetlog.Filter, from, to uint64) []uint64 {
+func (p plain) matching(filter body.Filter, from, to uint64) []uint64 {
 	var out []uint64
 	for _, seq := range slices.Sorted(maps.Keys(p)) {
 		if from <= seq && seq <= to && filter.Matches(p[seq].Subject) {
@@ -36,7 +36,7 @@ const top = ^uint64(0)
 func TestMemory(t *testing.T) {
 	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		m, p := jetlog.NewMemory(), plain{}
+		m, p := body.NewMemory(), plain{}
 		next := uint64(1)
 		for step := range 400 {
 			switch n := rng.IntN(10); {
@@ -49,12 +49,12 @@ func TestMemory(t *testing.T) {
 			case n < 9:
 				live := p.matching(nil, 0, top)
 				meta := p[live[rng.IntN(len(live))]]
-				m.Remove(&meta, jetlog.Deleted)
+				m.Remove(&meta, body.Deleted)
 				delete(p, meta.Sequence)
 			default:
 				live := p.matching(nil, 0, top)
 				to := live[rng.IntN(1+len(live)/4)]
-				m.RemoveRange(0, to, jetlog.Purged)
+				m.RemoveRange(0, to, body.Purged)
 				for _, seq := range p.matching(nil, 0, to) {
 					delete(p, seq)
 				}
@@ -67,21 +67,21 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-func add(m *jetlog.Memory, p plain, seq uint64, subject string, time int64) {
-	message := jetlog.Message{Sequence: seq, Time: time, Subject: subject, Payload: []byte("payload")}
-	meta := jetlog.Meta{Sequence: seq, Time: time, Subject: subject, Bytes: seq % 100, Expires: int64(seq % 3)}
+func add(m *body.Memory, p plain, seq uint64, subject string, time int64) {
+	message := body.Message{Sequence: seq, Time: time, Subject: subject, Payload: []byte("payload")}
+	meta := body.Meta{Sequence: seq, Time: time, Subject: subject, Bytes: seq % 100, Expires: int64(seq % 3)}
 	m.Append(&message, &meta)
 	p[seq] = meta
 }
 
 // ask compares the answers to all questions about some sequence and some filter.
-func ask(t *testing.T, rng *rand.Rand, m *jetlog.Memory, p plain, next uint64) {
+func ask(t *testing.T, rng *rand.Rand, m *body.Memory, p plain, next uint64) {
 	t.Helper()
 	seq := rng.Uint64N(next + 2)
 	if live := p.matching(nil, 0, top); len(live) > 0 && rng.IntN(2) == 0 {
 		seq = live[rng.IntN(len(live))] + rng.Uint64N(3) - 1
 	}
-	filters := []jetlog.Filter{nil, {">"}, {"s.1.1"}, {"s.*.2"}, {"s.1.*", "s.*.1"}, {"s.none"}, {"none.>"}}
+	filters := []body.Filter{nil, {">"}, {"s.1.1"}, {"s.*.2"}, {"s.1.*", "s.*.1"}, {"s.none"}, {"none.>"}}
 	f := filters[rng.IntN(len(filters))]
 	where := fmt.Sprintf("filter %v, sequence %d", f, seq)
 	equal := func(what string, got, want any) {
@@ -118,18 +118,18 @@ func ask(t *testing.T, rng *rand.Rand, m *jetlog.Memory, p plain, next uint64) {
 	askSubjects(t, m, p, f)
 }
 
-func askSubjects(t *testing.T, m *jetlog.Memory, p plain, f jetlog.Filter) {
+func askSubjects(t *testing.T, m *body.Memory, p plain, f body.Filter) {
 	t.Helper()
-	want := map[string]jetlog.SubjectState{}
+	want := map[string]body.SubjectState{}
 	for _, seq := range p.matching(f, 0, top) {
 		s := want[p[seq].Subject]
 		if s.Count == 0 {
 			s.First = seq
 		}
-		want[p[seq].Subject] = jetlog.SubjectState{First: s.First, Last: seq, Count: s.Count + 1}
+		want[p[seq].Subject] = body.SubjectState{First: s.First, Last: seq, Count: s.Count + 1}
 	}
 	var names []string
-	if err := m.Subjects(f, func(subject string, state jetlog.SubjectState) bool {
+	if err := m.Subjects(f, func(subject string, state body.SubjectState) bool {
 		names = append(names, subject)
 		one, _ := m.Subject(subject)
 		if state != want[subject] || one != state {
@@ -143,7 +143,7 @@ func askSubjects(t *testing.T, m *jetlog.Memory, p plain, f jetlog.Filter) {
 		t.Errorf("filter %v: subjects %v, want %v", f, names, sorted)
 	}
 	stopped := 0
-	_ = m.Subjects(f, func(string, jetlog.SubjectState) bool {
+	_ = m.Subjects(f, func(string, body.SubjectState) bool {
 		stopped++
 		return false
 	})
@@ -153,7 +153,7 @@ func askSubjects(t *testing.T, m *jetlog.Memory, p plain, f jetlog.Filter) {
 }
 
 func TestMemoryIDs(t *testing.T) {
-	m := jetlog.NewMemory()
+	m := body.NewMemory()
 	want := func(id string, seq uint64, time int64) {
 		t.Helper()
 		gotSeq, gotTime, err := m.MessageID([]byte(id))
@@ -178,7 +178,7 @@ func TestMemoryIDs(t *testing.T) {
 
 // TestMemoryHole sees that a message that outlives billions of others costs no memory for them.
 func TestMemoryHole(t *testing.T) {
-	m, p := jetlog.NewMemory(), plain{}
+	m, p := body.NewMemory(), plain{}
 	add(m, p, 1, "s.old", 1)
 	add(m, p, 1<<60, "s.new", 2)
 	for _, seq := range []uint64{0, 1, 2, 1 << 59, 1 << 60, 1<<60 + 1} {
@@ -193,18 +193,18 @@ func TestMemoryHole(t *testing.T) {
 
 func TestFilter(t *testing.T) {
 	tests := []struct {
-		filter   jetlog.Filter
+		filter   body.Filter
 		all      bool
 		literal  string
 		subject  string
 		matching bool
 	}{
 		{nil, true, "", "a.b", true},
-		{jetlog.Filter{">"}, true, "", "a.b", true},
-		{jetlog.Filter{"a.b"}, false, "a.b", "a.b", true},
-		{jetlog.Filter{"a.b"}, false, "a.b", "a.c", false},
-		{jetlog.Filter{"a.*", "*.b"}, false, "", "x.b", true},
-		{jetlog.Filter{"a.*", "*.b"}, false, "", "x.c", false},
+		{body.Filter{">"}, true, "", "a.b", true},
+		{body.Filter{"a.b"}, false, "a.b", "a.b", true},
+		{body.Filter{"a.b"}, false, "a.b", "a.c", false},
+		{body.Filter{"a.*", "*.b"}, false, "", "x.b", true},
+		{body.Filter{"a.*", "*.b"}, false, "", "x.c", false},
 	}
 	for _, tt := range tests {
 		literal, _ := tt.filter.Literal()

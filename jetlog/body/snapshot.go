@@ -1,4 +1,4 @@
-package jetlog
+package body
 
 import (
 	"fmt"
@@ -45,7 +45,7 @@ func RestoreMemory(data []byte) (*Memory, error) {
 	m := NewMemory()
 	r := codec.NewReader(data)
 	if version := r.Byte(); version > memoryVersion {
-		return nil, fmt.Errorf("body of version %d, this program knows up to %d: %w", version, memoryVersion, ErrNewer)
+		return nil, fmt.Errorf("body of version %d, this program knows up to %d: %w", version, memoryVersion, codec.ErrNewer)
 	} else if version < 1 && r.Err() == nil {
 		r.Fail("a version is 0")
 	}

@@ -1,4 +1,4 @@
-package jetlog
+package body
 
 import "runnel/jetlog/config"
 
@@ -48,8 +48,10 @@ const (
 	Deleted
 	Acked
 	NoInterest
-	reasons
 )
+
+// Reasons is how many reasons there are.
+const Reasons = int(NoInterest) + 1
 
 // String returns the name under which removals are counted.
 func (r Reason) String() string {
@@ -85,8 +87,8 @@ const (
 	headerOverhead = 4
 )
 
-// sizeOf returns what a message counts for.
-func sizeOf(storage config.Storage, subject string, header, payload []byte) uint64 {
+// SizeOf returns what a message counts for in limits and sizes.
+func SizeOf(storage config.Storage, subject string, header, payload []byte) uint64 {
 	n := len(subject) + len(header) + len(payload)
 	if storage == config.MemoryStorage {
 		return uint64(n + memoryOverhead)

@@ -1,19 +1,19 @@
-package jetlog
+package body
 
 import (
 	"errors"
 	"fmt"
 )
 
-// ErrBody is wrapped by the error for a body that does not have a message of which it said before,
-// or the state says, that it is live. It is damage, like a read that fails.
-var ErrBody = errors.New("the body and the state of the stream do not fit")
+// ErrMissing is wrapped by the error for a body that does not have a message of which it said before,
+// or the state of the stream says, that it is live. It is damage, like a read that fails.
+var ErrMissing = errors.New("the body and the state of the stream do not fit")
 
-// live returns what is known of a message that has to be live.
-func live(m Messages, seq uint64) (Meta, error) {
+// Live returns what is known of a message that has to be live.
+func Live(m Messages, seq uint64) (Meta, error) {
 	meta, err := m.Meta(seq)
 	if err == nil && meta.Sequence != seq {
-		err = fmt.Errorf("message %d is not there: %w", seq, ErrBody)
+		err = fmt.Errorf("message %d is not there: %w", seq, ErrMissing)
 	}
 	return meta, err
 }
