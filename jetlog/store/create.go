@@ -1,9 +1,7 @@
 package store
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 
 	"runnel/jetlog"
 	"runnel/jetlog/config"
@@ -145,19 +143,14 @@ func (s *Store) commitLocked(e *manifest.Edit) error {
 	return nil
 }
 
-// sweep closes and removes the files that the catalog does not have any more. What cannot be removed is
-// found at the next start. The caller holds edits; no stream refers to the files.
+// sweep lets go of the files that the catalog does not have any more: they are removed when nobody reads
+// them. The caller holds edits; no stream refers to the files.
 func (s *Store) sweep() {
 	for number, f := range s.files {
-		if s.catalog.Files[number] != nil {
-			continue
-		}
-		delete(s.files, number)
-		if f.segment != nil {
-			_ = f.segment.Close() // it was only read
-		}
-		if err := s.cfg.FS.Remove(s.segmentPath(number)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			s.logger.Warn("a file that nobody needs stays", "file", s.segmentPath(number), "error", err)
+		if s.catalog.Files[number] == nil {
+			delete(s.files, number)
+			f.unneeded.Store(true)
+			f.leave()
 		}
 	}
 }

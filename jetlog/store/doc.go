@@ -7,6 +7,14 @@
 //	result, err := stream.Propose(ctx, &command.Publish{...})   // safe now
 //	message, err := stream.Load(result.Sequence)
 //
+//	next, err := stream.Read(next, filter, 256, 256<<10, func(m *jetlog.Message) bool { ... })
+//
+// # Reading
+//
+// Read is for who goes through a stream, as a consumer's delivery does, and Load for single messages. Both
+// read files without any lock, look afterwards whether what they read was still there, and so hold up no
+// command, however slow the disk is.
+//
 // # Order of events
 //
 // A command is appended to the log; when the log says that it is safe, it is applied to the stream's
@@ -30,5 +38,5 @@
 //
 // Each stream has a gate, for the order in which its commands enter the log, and a RWMutex for its
 // state and body. The gate is taken before a shard's mutex; the RWMutex is never held together with
-// either. Store.mu guards the table of streams, and nothing is called while it is held.
+// either. A file that somebody reads without a lock is kept open by the count of its users. Store.mu guards the table of streams, and nothing is called while it is held.
 package store

@@ -2,10 +2,13 @@ package store
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
@@ -14,9 +17,44 @@ import (
 // file is an open segment file. It is shared by the streams that have messages or facts in it.
 type file struct {
 	manifest.File
+	store   *Store
 	segment *segment.Segment
 	// failure is why the file could not be opened: its streams do not start.
 	failure error
+	// users are the store, as long as the catalog has the file, and whoever reads it without holding a
+	// lock of its stream. The last one to leave closes it.
+	users    atomic.Int64
+	unneeded atomic.Bool // the catalog has it no more: it is removed once it is closed
+}
+
+// enter keeps the file open until leave. It fails when the store was closed.
+func (f *file) enter() error {
+	for {
+		n := f.users.Load()
+		if n == 0 {
+			return ErrClosed
+		}
+		if f.users.CompareAndSwap(n, n+1) {
+			return nil
+		}
+	}
+}
+
+// leave ends a use of the file. What cannot be removed is found at the next start.
+func (f *file) leave() {
+	if f.users.Add(-1) > 0 {
+		return
+	}
+	if f.segment != nil {
+		_ = f.segment.Close() // it was only read
+	}
+	if !f.unneeded.Load() {
+		return
+	}
+	path := f.store.segmentPath(f.Number)
+	if err := f.store.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		f.store.logger.Warn("a file that nobody needs stays", "file", path, "error", err)
+	}
 }
 
 const (
@@ -63,7 +101,8 @@ func parseSegmentName(name string) (prefix string, number uint64, ok bool) {
 // openFile opens a file of the catalog. A file that cannot be read, or is another one, is not an error
 // of the store.
 func (s *Store) openFile(e *manifest.File) *file {
-	f := &file{File: *e}
+	f := &file{File: *e, store: s}
+	f.users.Store(1)
 	_, keys := s.seal.SegmentKeys()
 	f.segment, f.failure = segment.Open(s.cfg.FS, s.segmentPath(e.Number), segment.Config{Keys: keys, Cache: s.cache})
 	if f.failure != nil {

@@ -305,12 +305,8 @@ func (s *Store) nextFile() uint64 {
 // discard removes a file that was written and is not used, unless the manifest has failed: then the
 // record that names the file may be there, or not.
 func (s *Store) discard(f *file) {
-	// What stays is set aside at the next start.
-	_ = f.segment.Close()
-	if s.Err() != nil {
-		return
-	}
-	_ = s.cfg.FS.Remove(s.segmentPath(f.Number))
+	f.unneeded.Store(s.Err() == nil) // what stays is set aside at the next start
+	f.leave()
 }
 
 // writeMessages adds what was live when the stream was frozen.

@@ -86,6 +86,7 @@ type Store struct {
 	seal     *seal.Sealer
 	shards   []*shard
 	waiters  waiters
+	readings readings
 	never    context.Context       // that has ended
 	memory   atomic.Int64          // about what memory tables take
 	starved  atomic.Bool           // the last flush met a full disk
@@ -279,9 +280,7 @@ func (s *Store) closeFiles() {
 	s.edits.Lock()
 	defer s.edits.Unlock()
 	for _, f := range s.files {
-		if f.segment != nil {
-			_ = f.segment.Close()
-		}
+		f.leave()
 	}
 	_ = s.manifest.Close()
 }

@@ -114,15 +114,6 @@ func (t *Stream) Config() (cfg config.Stream) {
 	return cfg
 }
 
-// Load returns a message, with sequence 0 if there is none. Its slices must not be changed.
-func (t *Stream) Load(seq uint64) (m jetlog.Message, err error) {
-	err = t.read(func(messages jetlog.Messages) error {
-		m, err = messages.Load(seq)
-		return err
-	})
-	return m, err
-}
-
 // Meta returns what is known of a message, with sequence 0 if there is none.
 func (t *Stream) Meta(seq uint64) (m jetlog.Meta, err error) {
 	err = t.read(func(messages jetlog.Messages) error {
@@ -170,12 +161,19 @@ func (t *Stream) FirstAfter(time int64) (seq uint64, err error) {
 
 // read is View for one question. What is damaged is reported, with the place, as a *StreamDamage.
 func (t *Stream) read(do func(jetlog.Messages) error) error {
-	err := t.View(func(_ *jetlog.Stream, m jetlog.Messages) error { return do(m) })
+	return t.blame(t.View(func(_ *jetlog.Stream, m jetlog.Messages) error { return do(m) }))
+}
+
+// blame says of an error where the damage is, if it is one, and notes it.
+func (t *Stream) blame(err error) error {
+	if err == nil || errors.Is(err, ErrClosed) || errors.Is(err, ErrNotFound) {
+		return err
+	}
 	var known *StreamDamage
-	if err != nil && !errors.As(err, &known) {
+	if !errors.As(err, &known) {
 		err = damageOf(t.id, t.name, err)
 	}
-	if err != nil && !errors.Is(err, ErrHalted) {
+	if !errors.Is(err, ErrHalted) {
 		t.store.damaged(err)
 	}
 	return err
