@@ -236,12 +236,29 @@ func TestDiff(t *testing.T) {
 		{
 			"JetStream off",
 			"jetstream {}", "jetstream: false",
-			"jetstream.enabled: true -> false",
+			"jetstream.enabled: true -> false !",
 		},
 		{
 			"sync",
-			"jetstream {}", "jetstream { sync: always }",
-			"jetstream.sync_interval: 2m -> always !",
+			"jetstream {}", "jetstream { sync: os }",
+			"jetstream.sync: always -> os !",
+		},
+		{
+			"limits of JetStream",
+			"jetstream { limits { max_ack_pending: 5, batch { max_msgs: 1 } } }",
+			"jetstream { limits { max_ack_pending: 6, batch { max_msgs: 2 } } }",
+			"jetstream.limits.max_ack_pending: 5 -> 6\njetstream.limits.batch.max_msgs: 1 -> 2",
+		},
+		{
+			"JetStream of an account",
+			"accounts { A { jetstream { max_streams: 1 } }, B { jetstream: true } }\njetstream: true",
+			"accounts { A { jetstream { max_streams: 2 } }, B {} }\njetstream: true",
+			"accounts.A.jetstream.max_streams: 1 -> 2\naccounts.B.jetstream: {...} -> ",
+		},
+		{
+			"keys that encrypt",
+			"jetstream { key: one }", "jetstream { key: two, prev_key: one }",
+			"jetstream.key: [REDACTED] -> [REDACTED] !\njetstream.prev_key:  -> [REDACTED] !",
 		},
 		{
 			"remote",

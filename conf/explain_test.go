@@ -96,8 +96,8 @@ func TestExplain(t *testing.T) {
 			"jetstream.max_mem",
 			conf.Explanation{
 				Key: "jetstream.max_memory_store", Aliases: []string{"max_mem_store", "max_mem"}, Type: "size in bytes",
-				Default: "-1", Reload: conf.ReloadRaise, Unsupported: true,
-				Meaning: "Bytes in memory streams, -1 for 75 % of the memory.",
+				Default: "-1", Reload: conf.ReloadRaise,
+				Meaning: "Bytes in memory streams, 0 for none, -1 for 75 % of the memory.",
 			},
 		},
 		{

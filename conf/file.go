@@ -68,9 +68,13 @@ func (o *Options) fillIn() {
 	v.PingInterval = cmp.Or(v.PingInterval, live.PingInterval)
 	v.PingMax = cmp.Or(v.PingMax, live.PingMax)
 	v.WriteDeadline = cmp.Or(v.WriteDeadline, live.WriteDeadline)
-	if o.JetStream != nil {
-		o.JetStream.StoreDir = cmp.Or(o.JetStream.StoreDir, o.StoreDir)
-		o.JetStream.InfoQueueLimit = cmp.Or(o.JetStream.InfoQueueLimit, o.JetStream.RequestQueueLimit)
+	if j, std := o.JetStream, newJetStream(); j != nil {
+		j.StoreDir = cmp.Or(j.StoreDir, o.StoreDir, DefaultStoreDir)
+		j.Limits.DefaultMaxConsumers = cmp.Or(j.Limits.DefaultMaxConsumers, std.Limits.DefaultMaxConsumers)
+		j.MaxBufferedBytes = cmp.Or(j.MaxBufferedBytes, std.MaxBufferedBytes)
+		j.MaxBufferedMessages = cmp.Or(j.MaxBufferedMessages, std.MaxBufferedMessages)
+		j.RequestQueueLimit = cmp.Or(j.RequestQueueLimit, std.RequestQueueLimit)
+		j.InfoQueueLimit = cmp.Or(j.InfoQueueLimit, j.RequestQueueLimit)
 	}
 	if n := o.LeafNodes; n != nil && n.Port == 0 && len(n.Remotes) == 0 {
 		n.Port = 7422

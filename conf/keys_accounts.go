@@ -51,34 +51,6 @@ func newAccountLimits() *AccountLimits {
 	return &AccountLimits{unlimited, unlimited, unlimited, unlimited}
 }
 
-var accountJetStreamKeys = []key[AccountJetStream]{
-	row("max_memory max_mem mem memory", reloadInherit, "Bytes in memory streams, -1 for no limit.",
-		func(j *AccountJetStream) slot { return storeSize(&j.MaxMemoryBytes) }),
-	row("max_store max_file max_disk store disk", reloadInherit, "Bytes in file streams, -1 for no limit.",
-		func(j *AccountJetStream) slot { return storeSize(&j.MaxStoreBytes) }),
-	row("max_streams streams", reloadInherit, "Number of streams, -1 for no limit.",
-		func(j *AccountJetStream) slot { return count(&j.MaxStreams, -1, maxCount) }),
-	row("max_consumers consumers", reloadInherit, "Number of consumers of a stream, -1 for no limit.",
-		func(j *AccountJetStream) slot { return count(&j.MaxConsumers, -1, maxCount) }),
-	row("max_ack_pending", reloadInherit, "Unacknowledged messages of a consumer, -1 for no limit.",
-		func(j *AccountJetStream) slot { return count(&j.MaxAckPending, -1, maxCount) }),
-	row("memory_max_stream_bytes mem_max_stream_bytes", reloadInherit, "Size of one memory stream, -1 for no limit.",
-		func(j *AccountJetStream) slot { return storeSize(&j.MemoryMaxStreamBytes) }),
-	row("disk_max_stream_bytes store_max_stream_bytes", reloadInherit, "Size of one file stream, -1 for no limit.",
-		func(j *AccountJetStream) slot { return storeSize(&j.StoreMaxStreamBytes) }),
-	row("max_bytes_required max_stream_bytes max_bytes", reloadInherit, "Make each stream state its size.",
-		func(j *AccountJetStream) slot { return flag(&j.MaxBytesRequired) }),
-	row("cluster_traffic", reloadInherit, "Account whose routes carry replication.",
-		func(j *AccountJetStream) slot { return choice(&j.ClusterTraffic, "system", "owner") }),
-}
-
-func newAccountJetStream() *AccountJetStream {
-	return &AccountJetStream{
-		MaxMemoryBytes: unlimited, MaxStoreBytes: unlimited, MaxStreams: unlimited, MaxConsumers: unlimited,
-		MaxAckPending: unlimited, MemoryMaxStreamBytes: unlimited, StoreMaxStreamBytes: unlimited, ClusterTraffic: "system",
-	}
-}
-
 var exportKeys = []key[Export]{
 	row("stream", reloadInherit, "Subject of the stream that is offered.",
 		func(e *Export) slot { return kindOfSubject(&e.Subject, &e.Service, false) }),

@@ -112,11 +112,25 @@ var logKeys = []key[Options]{
 		func(o *Options) slot { return shadow(count(&o.Monitor.HTTPSPort, -1, maxPort)) }),
 	row("http_base_path", ReloadNo, "Path that stands before those of monitoring.",
 		func(o *Options) slot { return text(&o.Monitor.BasePath) }),
+	row("metrics", ReloadYes, "How much detail the page /metrics has.",
+		func(o *Options) slot { return part(&o.Monitor.Metrics, metricsKeys, newMetrics) }),
 	row("prof_port", ReloadNo, "Port of Go's profiler by HTTP; -1 takes a free one.",
 		func(o *Options) slot { return count(&o.Profile.Port, -1, maxPort) }),
 	row("prof_block_rate", ReloadYes, "Sampling of blocking events in nanoseconds, 0 for none.",
 		func(o *Options) slot { return count(&o.Profile.BlockRate, 0, maxCount) }),
 }
+
+var metricsKeys = []key[Metrics]{
+	row("max_streams", reloadInherit, "Streams with metrics of their own, 0 for none; all count in the totals.",
+		func(m *Metrics) slot { return count(&m.MaxStreams, 0, maxSeries) }),
+	row("max_consumers", reloadInherit, "Consumers with metrics of their own, 0 for none; all count in the totals.",
+		func(m *Metrics) slot { return count(&m.MaxConsumers, 0, maxSeries) }),
+}
+
+// maxSeries bounds what one page of metrics may grow to.
+const maxSeries = 100000
+
+func newMetrics() *Metrics { return &Metrics{MaxStreams: 200, MaxConsumers: 1000} }
 
 // accessKeys say who may connect and what they may do.
 var accessKeys = []key[Options]{
@@ -168,7 +182,7 @@ var accessKeys = []key[Options]{
 var featureKeys = []key[Options]{
 	row("websocket ws", ReloadNo, "Listener for clients that speak WebSocket.",
 		func(o *Options) slot { return block(&o.WebSocket, webSocketKeys, newWebSocket) }),
-	row("jetstream", ReloadNo, "The store of streams.",
+	row("jetstream", ReloadNo, "The store of streams: true, false, or a block, which switches it on.",
 		func(o *Options) slot {
 			return block(&o.JetStream, jetStreamKeys, newJetStream).or("a boolean", readShortJetStream)
 		}),
@@ -207,7 +221,7 @@ func Defaults() *Options {
 		},
 		LameDuck:  LameDuck{Duration: 2 * time.Minute, GracePeriod: 10 * time.Second},
 		Log:       Log{Time: true},
-		Monitor:   Monitor{BasePath: "/"},
+		Monitor:   Monitor{BasePath: "/", Metrics: *newMetrics()},
 		positions: map[string]Position{},
 	}
 }

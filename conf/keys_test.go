@@ -23,7 +23,7 @@ var samples = map[string]string{
 	"pinned_certs":             "[" + strings.Repeat("ab", 32) + "]",
 	"cipher":                   "aes",
 	"rtt_thresholds":           "[1ms, 2ms, 3ms]",
-	"sync_interval":            "always",
+	"sync":                     "interval=3s",
 	"ocsp.mode":                "must",
 	"ocsp_cache.type":          "none",
 	"resolver.type":            "full",
@@ -137,7 +137,7 @@ func isEmptyPart(e *conf.Explanation) bool {
 	}
 	name := e.Key[strings.LastIndexByte(e.Key, '.')+1:]
 	switch name {
-	case "authorization", "limits", "batch", "compression", "publish", "subscribe", "stream", "service":
+	case "authorization", "metrics", "limits", "batch", "compression", "publish", "subscribe", "stream", "service":
 		return true
 	}
 	return false
@@ -207,8 +207,8 @@ mqtt.js_api_timeout mqtt.max_ack_pending mqtt.js_domain mqtt.stream_replicas mqt
 mqtt.consumer_memory_storage mqtt.consumer_inactive_threshold mqtt.reject_qos2_publish
 mqtt.downgrade_qos2_subscribe
 
-jetstream.enabled jetstream.store_dir(store,storedir) jetstream.max_memory_store(max_mem,max_mem_store)
-jetstream.max_file_store(max_file) jetstream.sync_interval(sync) jetstream.domain
+jetstream.enabled jetstream.store_dir(store,storedir,dir) jetstream.max_memory_store(max_mem,max_mem_store)
+jetstream.max_file_store(max_file) jetstream.sync(sync_interval) jetstream.domain
 jetstream.key(ek,encryption_key) jetstream.prev_key(prev_ek) jetstream.cipher jetstream.tpm
 jetstream.tpm.keys_file jetstream.tpm.encryption_password jetstream.tpm.srk_password jetstream.tpm.pcr
 jetstream.tpm.cipher jetstream.extension_hint jetstream.unique_tag jetstream.strict jetstream.limits
@@ -276,7 +276,8 @@ func TestReload(t *testing.T) {
 		remote_syslog pid_file ports_file_dir prof_block_rate connect_error_reports reconnect_error_reports server_tags
 		server_metadata authorization accounts default_sentinel mappings resolver resolver_preload resolver_tls
 		authorization.users accounts.users accounts.limits.max_connections tls tls.timeout websocket.tls
-		websocket.tls.cert_file jetstream.enabled jetstream.meta_compact jetstream.meta_compact_size
+		websocket.tls.cert_file jetstream.limits jetstream.limits.batch.max_msgs metrics metrics.max_streams
+		accounts.jetstream.max_streams jetstream.meta_compact jetstream.meta_compact_size
 		jetstream.meta_compact_sync cluster.advertise cluster.no_advertise cluster.routes leafnodes.remotes
 		leafnodes.tls leafnodes.compression`
 	const no = `server_name listen host port max_subscriptions max_subscription_tokens max_pending max_closed_clients
@@ -284,7 +285,7 @@ func TestReload(t *testing.T) {
 		log_size_limit log_max_num http https http_port https_port http_base_path prof_port feature_flags store_dir
 		system_account no_system_account operator trusted_keys allow_non_tls websocket.port websocket.compression
 		gateway gateway.tls.timeout cluster.name cluster.port jetstream.store_dir jetstream.domain jetstream.strict
-		jetstream.sync_interval default_js_domain resolver_pinned_accounts`
+		jetstream.enabled jetstream.sync jetstream.key jetstream.max_buffered_msgs default_js_domain resolver_pinned_accounts`
 	for list, want := range map[string]conf.Reload{
 		yes: conf.ReloadYes, no: conf.ReloadNo, "no_auth_user": conf.ReloadRemove,
 		"jetstream.max_memory_store jetstream.max_file_store": conf.ReloadRaise,

@@ -182,6 +182,16 @@ type Monitor struct {
 	HTTPSPort int
 	// BasePath is put before every path, "/" by default.
 	BasePath string
+	Metrics  Metrics
+}
+
+// Metrics bounds the page of metrics. Without bounds it would grow with what
+// clients create.
+type Metrics struct {
+	// MaxStreams and MaxConsumers are how many streams and consumers have
+	// series of their own; 0 gives them to none. All count in the totals.
+	MaxStreams   int
+	MaxConsumers int
 }
 
 // Profile is the listener for Go's pprof.

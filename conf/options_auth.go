@@ -118,22 +118,6 @@ type AccountLimits struct {
 	MaxLeafNodes     int
 }
 
-// AccountJetStream bounds an account's streams; -1 is unlimited.
-type AccountJetStream struct {
-	MaxMemoryBytes       int64
-	MaxStoreBytes        int64
-	MaxStreams           int
-	MaxConsumers         int
-	MaxAckPending        int
-	MemoryMaxStreamBytes int64
-	StoreMaxStreamBytes  int64
-	// MaxBytesRequired makes every stream state its size.
-	MaxBytesRequired bool
-	// ClusterTraffic is the account whose routes carry replication: `system`
-	// or `owner`.
-	ClusterTraffic string
-}
-
 // Export offers a stream or a service of an account to others.
 type Export struct {
 	// Service tells a service from a stream.

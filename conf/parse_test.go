@@ -223,13 +223,13 @@ func TestScalars(t *testing.T) {
 			"monitoring port",
 			"http: 8222",
 			func(o *conf.Options) any { return o.Monitor },
-			conf.Monitor{Port: 8222, BasePath: "/"},
+			conf.Monitor{Port: 8222, BasePath: "/", Metrics: conf.Metrics{MaxStreams: 200, MaxConsumers: 1000}},
 		},
 		{
 			"monitoring address",
 			"http: localhost:8222",
 			func(o *conf.Options) any { return o.Monitor },
-			conf.Monitor{Host: "localhost", Port: 8222, BasePath: "/"},
+			conf.Monitor{Host: "localhost", Port: 8222, BasePath: "/", Metrics: conf.Metrics{MaxStreams: 200, MaxConsumers: 1000}},
 		},
 		{
 			"monitoring by its other name",
@@ -357,12 +357,6 @@ func TestScalars(t *testing.T) {
 			"jetstream { max_mem: 1g }",
 			func(o *conf.Options) any { return o.JetStream.MaxMemoryBytes },
 			int64(1000000000),
-		},
-		{
-			"sync always",
-			"jetstream { sync: always }",
-			func(o *conf.Options) any { return o.JetStream.SyncAlways },
-			true,
 		},
 		{"leaf node port", "leafnodes {}", func(o *conf.Options) any { return o.LeafNodes.Port }, 7422},
 		{

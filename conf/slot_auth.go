@@ -55,15 +55,6 @@ func isSwitch(v *syntax.Value) (on, ok bool) {
 	return false, false
 }
 
-// readShortAccountJetStream reads `jetstream: true`.
-func readShortAccountJetStream(_ *decoder, _ string, v *syntax.Value, j *AccountJetStream) (*AccountJetStream, bool) {
-	on, ok := isSwitch(v)
-	if !on {
-		return nil, ok
-	}
-	return j, true
-}
-
 // resolverType takes the type of a resolver, which has short names.
 func resolverType(place *string) slot {
 	types := choice(place, "memory", "mem", "url", "full", "cache")

@@ -9,26 +9,11 @@ import (
 	"runnel/conf/syntax"
 )
 
-// The slots of clusters and JetStream that have forms of their own.
+// The slots of clusters that have forms of their own.
 
 // writeTimeout takes a policy of [WriteTimeout].
 func writeTimeout(place *WriteTimeout) slot {
 	return choice(place, WriteTimeoutDefault, WriteTimeoutClose, WriteTimeoutRetry)
-}
-
-// cipher takes a cipher of encryption at rest.
-func cipher(place *string) slot {
-	words := choice(place, "chacha", "chachapoly", "aes")
-	return special{
-		"chacha or aes",
-		func(d *decoder, path string, v *syntax.Value) {
-			words.read(d, path, v)
-			if *place == "chachapoly" {
-				*place = "chacha"
-			}
-		},
-		words.show,
-	}
 }
 
 // urlsSlot takes a list of URLs, which may hold passwords.
@@ -148,30 +133,4 @@ func migrate(r *RemoteLeaf) slot {
 		t.ClusterMigrate = v.Boolean
 		return t, v.Kind == syntax.Boolean
 	})
-}
-
-// readShortJetStream reads `jetstream: true`.
-func readShortJetStream(_ *decoder, _ string, v *syntax.Value, j *JetStream) (*JetStream, bool) {
-	on, ok := isSwitch(v)
-	j.Enabled = on
-	return j, ok
-}
-
-// syncInterval takes a duration or the word always.
-func syncInterval(j *JetStream) slot {
-	interval := duration(&j.SyncInterval)
-	return special{
-		"duration or always",
-		func(d *decoder, path string, v *syntax.Value) {
-			if j.SyncAlways = v.IsScalar() && strings.EqualFold(v.Text, "always"); !j.SyncAlways {
-				interval.read(d, path, v)
-			}
-		},
-		func() string {
-			if j.SyncAlways {
-				return "always"
-			}
-			return interval.show()
-		},
-	}
 }

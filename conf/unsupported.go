@@ -24,13 +24,21 @@ var unsupported = []missing{
 	{"gateway", "gateways", func(o *Options) []string { return when(o.Gateway != nil, "gateway") }},
 	{"leafnodes", "leaf nodes", func(o *Options) []string { return when(o.LeafNodes != nil, "leafnodes") }},
 	{"mqtt", "MQTT", func(o *Options) []string { return when(o.MQTT != nil, "mqtt") }},
-	{"jetstream", "JetStream", func(o *Options) []string {
-		return when(o.JetStream != nil && o.JetStream.Enabled, "jetstream")
+	{"jetstream.tpm", "trusted platform modules", func(o *Options) []string {
+		return when(o.jetStream().TPM != nil, "jetstream.tpm")
 	}},
-	{"default_js_domain", "JetStream", func(o *Options) []string {
+	{"jetstream.extension_hint", "leaf nodes", func(o *Options) []string {
+		return when(o.jetStream().ExtensionHint != "", "jetstream.extension_hint")
+	}},
+	{"jetstream.max_concurrent_io", "bound of disk operations", func(o *Options) []string {
+		return when(o.jetStream().MaxConcurrentDiskAccess != standardDiskAccess, "jetstream.max_concurrent_io")
+	}},
+	{"default_js_domain", "default JetStream domains", func(o *Options) []string {
 		return when(len(o.Operator.DefaultJetStreamDomains) > 0, "default_js_domain")
 	}},
-	{"accounts.jetstream", "JetStream", perAccount("jetstream", func(a *Account) bool { return a.JetStream != nil })},
+	{"accounts.jetstream.cluster_traffic", "clustering", perAccount("jetstream.cluster_traffic", func(a *Account) bool {
+		return a.JetStream != nil && a.JetStream.ClusterTraffic != standardTraffic
+	})},
 	{"accounts.exports", "exports of accounts", perAccount("exports", func(a *Account) bool { return len(a.Exports) > 0 })},
 	{"accounts.imports", "imports of accounts", perAccount("imports", func(a *Account) bool { return len(a.Imports) > 0 })},
 	{"accounts.mappings", "subject mapping", perAccount("mappings", func(a *Account) bool { return len(a.Mappings) > 0 })},
@@ -140,6 +148,15 @@ func (o *Options) webSocketTLS() *TLS {
 		return &TLS{}
 	}
 	return o.WebSocket.TLS
+}
+
+// jetStream returns the JetStream block while it is switched on, else one with
+// nothing in it.
+func (o *Options) jetStream() *JetStream {
+	if o.JetStream == nil || !o.JetStream.Enabled {
+		return newJetStream()
+	}
+	return o.JetStream
 }
 
 // position returns where a key was set. Without a position of its own, as for

@@ -31,24 +31,29 @@ func TestUnsupported(t *testing.T) {
 			"1:1: leafnodes: not available in this version (no leaf nodes yet)",
 		},
 		{"MQTT", "mqtt { port: 1 }", "1:1: mqtt: not available in this version (no MQTT yet)"},
-		{"JetStream", "jetstream {}", "1:1: jetstream: not available in this version (no JetStream yet)"},
 		{
-			"JetStream by a word",
-			"jetstream: enabled",
-			"1:1: jetstream: not available in this version (no JetStream yet)",
+			"JetStream",
+			"jetstream { store_dir: x, unique_tag: az, max_outstanding_catchup: 1MB, meta_compact: 3, limits { max_ha_assets: 4 } }\naccounts { A { jetstream { cluster_traffic: system } } }",
+			"",
 		},
-		{"JetStream off", "jetstream: false", ""},
-		{"JetStream off in its block", "jetstream { enabled: false, store_dir: x }", ""},
+		{"JetStream by a word", "jetstream: enabled", ""},
 		{
-			"JetStream of an account",
-			"accounts { A {}, B { jetstream: true } }",
-			"1:22: accounts.B.jetstream: not available in this version (no JetStream yet)",
+			"parts of JetStream",
+			"jetstream { tpm {}, extension_hint: will_extend, max_concurrent_io: 5 }",
+			"1:13: jetstream.tpm: not available in this version (no trusted platform modules yet)\n" +
+				"1:21: jetstream.extension_hint: not available in this version (no leaf nodes yet)\n" +
+				"1:50: jetstream.max_concurrent_io: not available in this version (no bound of disk operations yet)",
 		},
-		{"JetStream of an account off", "accounts { B { jetstream: false } }", ""},
+		{"parts of JetStream while it is off", "jetstream { enabled: false, tpm {}, max_concurrent_io: 5 }", ""},
+		{
+			"traffic of an account",
+			"accounts { A {}, B { jetstream { cluster_traffic: owner } } }\njetstream: true",
+			"1:34: accounts.B.jetstream.cluster_traffic: not available in this version (no clustering yet)",
+		},
 		{
 			"JetStream domains",
 			"default_js_domain { A: b }\naccounts [A]",
-			"1:1: default_js_domain: not available in this version (no JetStream yet)",
+			"1:1: default_js_domain: not available in this version (no default JetStream domains yet)",
 		},
 		{
 			"exports",
@@ -168,9 +173,9 @@ func TestUnsupported(t *testing.T) {
 // TestUnsupportedByFlag has no file to point into.
 func TestUnsupportedByFlag(t *testing.T) {
 	o := conf.Defaults()
-	o.JetStream = &conf.JetStream{Enabled: true}
+	o.Cluster = &conf.Cluster{}
 	errs := conf.Unsupported(o)
-	if len(errs) != 1 || errs[0].Error() != "jetstream: not available in this version (no JetStream yet)" {
+	if len(errs) != 1 || errs[0].Error() != "cluster: not available in this version (no clustering yet)" {
 		t.Errorf("got %v", errs)
 	}
 }

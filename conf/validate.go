@@ -39,6 +39,7 @@ func (o *Options) check(r *syntax.Report) {
 	c.cluster()
 	c.access()
 	c.accounts()
+	c.jetStream()
 	if c.plain > 0 {
 		c.unwise(c.plainPath, "passwords in plain text: %d; bcrypt hashes or nkeys are safer", c.plain)
 	}

@@ -314,7 +314,7 @@ func TestReloadInvalid(t *testing.T) {
 	s := servertest.Start(t, usersOf("{user: a, password: x}"))
 	a := dialAs(t, s, "a", "x")
 	for _, config := range []string{
-		usersOf("{user: b, password: x}") + "jetstream: true",
+		usersOf("{user: b, password: x}") + "mqtt { port: -1 }",
 		usersOf("{user: b, password: x}") + `tls { cert_file: "/nowhere.pem", key_file: "/nowhere.key" }`,
 	} {
 		if changes, err := s.Reload(servertest.Options(t, config)); err == nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"flag"
@@ -165,7 +166,7 @@ func (r registrar) serverFlags() {
 	r.toggle("js jetstream", func(o *conf.Options, on bool) {
 		if o.JetStream == nil && on {
 			o.JetStream = block("jetstream {}").JetStream
-			o.JetStream.StoreDir = o.StoreDir
+			o.JetStream.StoreDir = cmp.Or(o.StoreDir, conf.DefaultStoreDir)
 		}
 		if o.JetStream != nil {
 			o.JetStream.Enabled = on
