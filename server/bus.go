@@ -92,7 +92,8 @@ func (s *Server) subscribeIn(a *accounts.Account, pattern string, handler func(s
 		if len(m.Header)+len(m.Payload) > requestBytes {
 			return
 		}
-		r := system.Request{Subject: m.Subject, Reply: m.Reply, Header: m.Header, Payload: m.Payload}
+		m = m.Clone()
+		r := system.Request{Subject: string(m.Subject), Reply: string(m.Reply), Header: m.Header, Payload: m.Payload}
 		if m.From != nil {
 			r.Requester = requester(m.From)
 		}

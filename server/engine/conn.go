@@ -180,7 +180,7 @@ func (c *Conn) end(reason Reason, text string, drain bool) {
 	case c.mark(reason):
 		c.conclude(text, drain)
 	case !drain:
-		c.wakeAll(c.cut())
+		wakeAll(c.cut())
 	}
 }
 
@@ -195,7 +195,7 @@ func (c *Conn) conclude(text string, drain bool) {
 		last = wire.AppendErr(nil, text)
 	}
 	flush, woken := c.out.close(c.engine, c.transport, last, drain)
-	c.wakeAll(woken)
+	wakeAll(woken)
 	if flush {
 		w := c.engine.borrow()
 		w.drain(c)
@@ -204,14 +204,17 @@ func (c *Conn) conclude(text string, drain bool) {
 }
 
 // cut drops what a closing connection has not written yet.
-func (c *Conn) cut() []*Conn {
+func (c *Conn) cut() []waiter {
 	_, woken := c.out.close(c.engine, c.transport, nil, false)
 	return woken
 }
 
-func (c *Conn) wakeAll(publishers []*Conn) {
-	for _, p := range publishers {
-		p.transport.wake()
+// wake implements waiter: a parked publisher reads again.
+func (c *Conn) wake() { c.transport.wake() }
+
+func wakeAll(parked []waiter) {
+	for _, w := range parked {
+		w.wake()
 	}
 }
 
@@ -221,7 +224,7 @@ func (c *Conn) ended(reason Reason) {
 	c.mark(reason)
 	c.removeAllSubscriptions()
 	c.carry = nil
-	c.wakeAll(c.out.gone(c.engine, c.transport))
+	wakeAll(c.out.gone(c.engine, c.transport))
 	c.engine.forget(c)
 }
 

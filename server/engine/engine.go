@@ -92,13 +92,14 @@ type Engine struct {
 	stop    context.CancelFunc
 
 	// mu guards what follows.
-	mu      sync.Mutex
-	conns   []*Conn // by slot; nil where free
-	slots   []int32 // free slots
-	byID    map[uint64]*Conn
-	workers []*totals // of the workers in use
-	retired Counters  // of those that are not
-	closed  bool
+	mu         sync.Mutex
+	conns      []*Conn // by slot; nil where free
+	slots      []int32 // free slots
+	byID       map[uint64]*Conn
+	workers    []*totals // of the workers in use
+	publishers []*Publisher
+	retired    Counters // of those that are not
+	closed     bool
 }
 
 // New starts an engine.
@@ -168,7 +169,7 @@ func (e *Engine) makeWorker(cacheSize int) *worker {
 
 // giveBack returns a worker, flushed, to the pool.
 func (e *Engine) giveBack(w *worker) {
-	w.slow, w.pressing, w.from = nil, nil, nil // this batch is nothing to the next one
+	w.rest()
 	w.maybeSweep()
 	select {
 	case e.idle <- w:
@@ -296,7 +297,7 @@ func (e *Engine) Stalled() int64 { return e.stalled.Load() }
 // slowConsumer cuts c off. sub is the subscription that was delivered to last, nil when not known.
 func (e *Engine) slowConsumer(c *Conn, reason Reason, sub *accounts.Subscription) {
 	if !c.mark(reason) {
-		c.wakeAll(c.cut()) // it was ending already, perhaps for the same reason
+		wakeAll(c.cut()) // it was ending already, perhaps for the same reason
 		return
 	}
 	counter := &e.slow.pending

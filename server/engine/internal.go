@@ -1,18 +1,67 @@
 package engine
 
 import (
-	"bytes"
-
 	"runnel/server/accounts"
-	"runnel/server/wire"
 )
 
-// Message is what an internal subscription receives. Its memory is its own.
+// Message is what an internal subscription receives. It and its memory are the worker's, and valid during the call
+// of the handler only: Clone what is kept.
 type Message struct {
-	Subject, Reply  string
-	Header, Payload []byte
+	Subject []byte
+	Reply   []byte // nil when no answer is wanted
+	Header  []byte // the complete header block, nil when there is none
+	Payload []byte
 	// From is the connection that published it; nil for a message of the server itself.
 	From *Conn
+
+	worker *worker // nil in a clone
+}
+
+// Bytes is how large the message is, subjects included.
+func (m *Message) Bytes() int {
+	return len(m.Subject) + len(m.Reply) + len(m.Header) + len(m.Payload)
+}
+
+// cloneBytes is the size up to which a clone has its bytes beside it: with it, a clone is one allocation of 256 bytes.
+const cloneBytes = 144
+
+// clone is a message with memory of its own.
+type clone struct {
+	Message
+	memory [cloneBytes]byte
+}
+
+// Clone copies the message: into one piece of memory when it is small, else into one for the bytes and one for
+// the rest. A clone does not change and may be used by anybody.
+func (m *Message) Clone() *Message {
+	if m.Bytes() <= cloneBytes {
+		c := &clone{Message: *m}
+		c.move(c.memory[:0])
+		return &c.Message
+	}
+	c := *m
+	c.move(make([]byte, 0, m.Bytes()))
+	return &c
+}
+
+// move puts the message's bytes into memory, which is large enough.
+func (m *Message) move(memory []byte) {
+	m.worker = nil
+	for _, part := range [...]*[]byte{&m.Subject, &m.Reply, &m.Header, &m.Payload} {
+		if *part != nil {
+			from := len(memory)
+			memory = append(memory, *part...)
+			*part = memory[from:len(memory):len(memory)]
+		}
+	}
+}
+
+// Press asks that who published the message be slowed down, since the subscriber cannot keep up: nothing is read from
+// that connection for 2 ms at most. Only the handler may call it, on a message that is no clone.
+func (m *Message) Press() {
+	if m.From != nil {
+		m.worker.pressed = true
+	}
 }
 
 // Internal is a subscription of the server itself.
@@ -26,19 +75,17 @@ type Internal struct {
 // ID is unique in the life of the server, among connections too.
 func (i *Internal) ID() uint64 { return i.id }
 
-// receive hands a copy of the message to the handler.
-func (i *Internal) receive(from *Conn, f *wire.Frame) {
-	i.handler(&Message{
-		Subject: string(f.Subject),
-		Reply:   string(f.Reply),
-		Header:  bytes.Clone(f.Header()),
-		Payload: bytes.Clone(f.Payload()),
-		From:    from,
-	})
+// hand gives a message to the handler of an internal subscription.
+func (w *worker) hand(i *Internal, m Message) {
+	w.message = m
+	w.message.worker = w
+	i.handler(&w.message)
+	w.message = Message{}
 }
 
-// Subscribe makes the server itself a subscriber of account a. The handler runs on the worker of the
-// publisher, so it must neither block nor publish: it hands the message on.
+// Subscribe makes the server itself a subscriber of account a. The handler runs on the worker of the publisher,
+// also of a [Publisher], so it must neither block nor publish: it hands the message on. Its message is valid during
+// the call only.
 func (e *Engine) Subscribe(a *accounts.Account, subject, queue string, handler func(*Message)) *Internal {
 	i := &Internal{id: e.nextID.Add(1), handler: handler, account: a}
 	i.sub = accounts.NewSubscription(i, subject, queue, "")
@@ -50,15 +97,4 @@ func (e *Engine) Subscribe(a *accounts.Account, subject, queue string, handler f
 func (i *Internal) Unsubscribe() {
 	i.sub.Close()
 	i.account.Interest().Remove(&i.sub.Entry)
-}
-
-// Publish sends a message of the server itself to the subscribers in account a, and returns how many got it.
-// It takes no lock but those of the targets, so it may be called from anywhere but a handler of Subscribe.
-func (e *Engine) Publish(a *accounts.Account, subject, reply string, header, payload []byte) int {
-	w := e.borrow()
-	defer e.giveBack(w)
-	f := messageFrame([]byte(subject), []byte(reply), header, payload)
-	n := w.route(nil, w.match.lookup(a.Profile(), f.Subject), &f)
-	w.flush()
-	return n
 }

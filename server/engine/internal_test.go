@@ -14,13 +14,13 @@ func TestInternal(t *testing.T) {
 		h := start(t, pollers, accounts.Config{}, nil)
 		account := h.policy.Global()
 		got := make(chan *engine.Message, 10)
-		internal := h.engine.Subscribe(account, "svc.*", "", func(m *engine.Message) { got <- m })
+		internal := h.engine.Subscribe(account, "svc.*", "", func(m *engine.Message) { got <- m.Clone() })
 		c := h.connect()
 		c.send("SUB reply 1\r\n")
 		c.send("HPUB svc.a reply 12 14\r\nNATS/1.0\r\n\r\nhi\r\n")
 		c.flush() // no 503: somebody was there
 		m := <-got
-		if m.Subject != "svc.a" || m.Reply != "reply" || string(m.Header) != "NATS/1.0\r\n\r\n" || string(m.Payload) != "hi" {
+		if string(m.Subject) != "svc.a" || string(m.Reply) != "reply" || string(m.Header) != "NATS/1.0\r\n\r\n" || string(m.Payload) != "hi" {
 			t.Errorf("got %+v", m)
 		}
 		if m.From != h.served(c) {
@@ -43,7 +43,7 @@ func TestInternal(t *testing.T) {
 		if n := h.engine.Publish(account, "svc.own", "", nil, []byte("x")); n != 1 {
 			t.Errorf("%d got the server's own message, want 1", n)
 		}
-		if m := <-got; m.From != nil || string(m.Payload) != "x" || m.Reply != "" || len(m.Header) != 0 {
+		if m := <-got; m.From != nil || string(m.Payload) != "x" || m.Reply != nil || len(m.Header) != 0 {
 			t.Errorf("got %+v", m)
 		}
 		internal.Unsubscribe()
@@ -63,7 +63,7 @@ func TestInternalMemory(t *testing.T) {
 		h := start(t, pollers, accounts.Config{}, nil)
 		const count = 200
 		got := make(chan *engine.Message, count)
-		h.engine.Subscribe(h.policy.Global(), "a", "", func(m *engine.Message) { got <- m })
+		h.engine.Subscribe(h.policy.Global(), "a", "", func(m *engine.Message) { got <- m.Clone() })
 		c := h.connect()
 		for n := range count {
 			c.send("PUB a r%d 4\r\n%04d\r\n", n, n)
@@ -71,7 +71,7 @@ func TestInternalMemory(t *testing.T) {
 		c.flush()
 		for n := range count {
 			m := <-got
-			if m.Subject != "a" || m.Reply != fmt.Sprint("r", n) || string(m.Payload) != fmt.Sprintf("%04d", n) {
+			if string(m.Subject) != "a" || string(m.Reply) != fmt.Sprint("r", n) || string(m.Payload) != fmt.Sprintf("%04d", n) {
 				t.Fatalf("message %d is %+v", n, m)
 			}
 		}
@@ -84,7 +84,7 @@ func TestInternalQueue(t *testing.T) {
 		h := start(t, pollers, accounts.Config{}, nil)
 		const count = 400
 		got := make(chan *engine.Message, count)
-		h.engine.Subscribe(h.policy.Global(), "a.*", "q", func(m *engine.Message) { got <- m })
+		h.engine.Subscribe(h.policy.Global(), "a.*", "q", func(m *engine.Message) { got <- m.Clone() })
 		c, bare := h.connect(), h.dial()
 		c.send("SUB a.b q 1\r\n")
 		bare.send(`CONNECT {"verbose":false}` + "\r\nSUB a.b 1\r\n") // takes no headers

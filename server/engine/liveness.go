@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -60,7 +61,26 @@ func (e *Engine) housekeeping(ctx context.Context) {
 			for _, c := range e.Conns() {
 				e.check(c, s, now)
 			}
+			e.sweepIdle()
 			timer.Reset(e.settings.Load().tick())
+		}
+	}
+}
+
+// sweepIdle sweeps the workers that nobody uses just now: nobody else would, and they keep closed connections alive.
+func (e *Engine) sweepIdle() {
+	e.mu.Lock()
+	publishers := slices.Clone(e.publishers)
+	e.mu.Unlock()
+	for _, p := range publishers {
+		p.sweep()
+	}
+	for range len(e.idle) {
+		select {
+		case w := <-e.idle:
+			e.giveBack(w)
+		default:
+			return
 		}
 	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"slices"
 	"unsafe"
 
 	"runnel/server/accounts"
@@ -287,6 +288,45 @@ func (e *entry) resolve(found []*subjects.Entry[*accounts.Subscription], subject
 		}
 		e.queues[i] = append(e.queues[i], t)
 	}
+}
+
+// crowded tells whether more than the soft limit waits for the target.
+func (t *target) crowded() bool { return t.conn != nil && t.conn.crowded() }
+
+// await has ready called when a target of e that is crowded has drained, of a queue group one of them. It tells
+// whether there is one whose drain must be waited for; queue is as in [Publisher.Deliver].
+func (e *entry) await(queue string, ready func()) bool {
+	if queue == "" {
+		for i := range e.plain {
+			if t := &e.plain[i]; t.crowded() && t.await(ready) {
+				return true
+			}
+		}
+	}
+	for _, group := range e.queues {
+		if (queue == "" || group[0].sub.Queue == queue) && awaitGroup(group, ready) {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitGroup waits for any member if none keeps up. Those that are closing do not count.
+func awaitGroup(group []target, ready func()) (waits bool) {
+	keepsUp := func(t target) bool { return t.conn == nil || !t.conn.isClosing() && !t.conn.crowded() }
+	if slices.ContainsFunc(group, keepsUp) {
+		return false
+	}
+	for i := range group {
+		if !group[i].conn.isClosing() && group[i].await(ready) {
+			waits = true
+		}
+	}
+	return waits
+}
+
+func (t *target) await(ready func()) bool {
+	return t.conn.out.park(t.conn.engine, &alarm{ready})
 }
 
 // sweep drops what no longer holds, so that closed connections are not kept alive.

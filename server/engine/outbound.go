@@ -12,8 +12,8 @@ import (
 var errWouldBlock = errors.New("socket is full")
 
 const (
-	// parkBytes is how much may wait for a connection before publishers to it are parked; they go on
-	// when it has drained to a quarter of that, or after 2 ms.
+	// parkBytes is how much may wait for a connection before publishers to it are parked, or half of max_pending
+	// if that is less; they go on when it has drained to a quarter of that, or after 2 ms.
 	parkBytes = 512 << 10
 	// drainBuffers is how many chunks one write of the queue takes where the socket does not block.
 	drainBuffers = 16
@@ -39,11 +39,30 @@ type outbound struct {
 	// edge: the socket became writable while somebody was writing, who must look again before leaving.
 	edge  bool
 	queue chunkQueue
-	// parked are the publishers that wait for this connection to drain.
-	parked []*Conn
+	// parked are those who wait for this connection to drain.
+	parked []waiter
 	// stuckSince is the engine's coarse time of the last progress while something waits; 0 when nothing does.
 	// It is written with mu held and read without, since housekeeping looks at every connection.
 	stuckSince atomic.Int64
+}
+
+// waiter waits for a connection to drain: a publisher that is parked, or an alarm.
+type waiter interface {
+	// wake is called once, without a lock. It must not block.
+	wake()
+}
+
+// alarm is a waiter for somebody who is no connection.
+type alarm struct{ ready func() }
+
+func (a *alarm) wake() { a.ready() }
+
+// softLimit is how much may wait for a connection before who sends to it should pause.
+func (e *Engine) softLimit() int { return min(parkBytes, e.settings.Load().MaxPendingBytes/2) }
+
+// crowded tells whether more than the soft limit waits for c. It takes a lock only when something does.
+func (c *Conn) crowded() bool {
+	return c.out.stuckSince.Load() != 0 && c.out.waiting() > c.engine.softLimit()
 }
 
 // verdict is what became of an attempt to write or queue.
@@ -81,7 +100,7 @@ func (o *outbound) queued(e *Engine) verdict {
 	switch {
 	case o.queue.bytes > e.settings.Load().MaxPendingBytes:
 		return verdictSlow
-	case o.queue.bytes > parkBytes:
+	case o.queue.bytes > e.softLimit():
 		return verdictPark
 	}
 	return verdictQueued
@@ -151,7 +170,7 @@ func (o *outbound) take(out [][]byte, limit int, busy *bool) [][]byte {
 
 // took ends the write that take began, of which n out of offered bytes were written. again tells that more
 // should be written at once; woken are publishers to wake.
-func (o *outbound) took(e *Engine, t transport, n, offered int) (again bool, woken []*Conn) {
+func (o *outbound) took(e *Engine, t transport, n, offered int) (again bool, woken []waiter) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.writing = false
@@ -172,23 +191,23 @@ func (o *outbound) took(e *Engine, t transport, n, offered int) (again bool, wok
 		t.arm()
 	}
 	o.finish(t)
-	if o.queue.bytes < parkBytes/4 {
+	if o.queue.bytes <= e.softLimit()/4 {
 		woken = o.unpark()
 	}
 	return again, woken
 }
 
-func (o *outbound) unpark() []*Conn {
+func (o *outbound) unpark() []waiter {
 	p := o.parked
 	o.parked = nil
 	return p
 }
 
-// park adds publisher p to those that wait, unless so little is pending that it need not.
-func (o *outbound) park(p *Conn) bool {
+// park adds p to those that wait, unless so little is pending that it need not.
+func (o *outbound) park(e *Engine, p waiter) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.state != outboundOpen || o.queue.bytes <= parkBytes {
+	if o.state != outboundOpen || o.queue.bytes <= e.softLimit() {
 		return false
 	}
 	if !slices.Contains(o.parked, p) { // it may have gone on by itself since, and not been taken out
@@ -199,7 +218,7 @@ func (o *outbound) park(p *Conn) bool {
 
 // close begins the end: what is queued, and last, is still written if drain is set; otherwise it is dropped.
 // flush tells that the caller must drain the queue.
-func (o *outbound) close(e *Engine, t transport, last []byte, drain bool) (flush bool, woken []*Conn) {
+func (o *outbound) close(e *Engine, t transport, last []byte, drain bool) (flush bool, woken []waiter) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	woken = o.unpark()
@@ -223,7 +242,7 @@ func (o *outbound) close(e *Engine, t transport, last []byte, drain bool) (flush
 
 // gone is called by the transport when its reader has ended: the descriptor is closed, now or by the writer
 // that is at it.
-func (o *outbound) gone(e *Engine, t transport) (woken []*Conn) {
+func (o *outbound) gone(e *Engine, t transport) (woken []waiter) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.state = outboundGone

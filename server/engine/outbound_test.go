@@ -278,12 +278,12 @@ func TestParkOnce(t *testing.T) {
 	slow := x.connect(&fakeSocket{t: t, random: rand.New(rand.NewPCG(1, 1))}, "")
 	sleeper := &fakeSocket{t: t}
 	publisher := x.connect(sleeper, "")
-	if slow.out.park(publisher) {
+	if slow.out.park(x.Engine, publisher) {
 		t.Error("parked although nothing waits")
 	}
 	slow.out.queue.append(&x.chunks, make([]byte, parkBytes+1))
 	for range 100 {
-		if !slow.out.park(publisher) {
+		if !slow.out.park(x.Engine, publisher) {
 			t.Fatal("not parked although much waits")
 		}
 	}
@@ -296,7 +296,7 @@ func TestParkOnce(t *testing.T) {
 	}
 	slow.out.writing = true
 	_, woken := slow.out.took(x.Engine, slow.transport, parkBytes/2, parkBytes/2)
-	slow.wakeAll(woken)
+	wakeAll(woken)
 	if sleeper.woken != 1 || len(slow.out.parked) != 0 {
 		t.Errorf("woken %d times, %d still parked, want once and none", sleeper.woken, len(slow.out.parked))
 	}
@@ -314,7 +314,7 @@ func TestEndWakes(t *testing.T) {
 		sleeper := &fakeSocket{t: t}
 		publisher := x.connect(sleeper, "")
 		slow.out.queue.append(&x.chunks, make([]byte, parkBytes+1))
-		if !slow.out.park(publisher) {
+		if !slow.out.park(x.Engine, publisher) {
 			t.Fatal("not parked although much waits")
 		}
 		end(slow)

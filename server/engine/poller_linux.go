@@ -373,6 +373,9 @@ func (p *poller) readLarge(t *pollTransport) {
 func (p *poller) input(t *pollTransport, b []byte) {
 	c := t.conn
 	used, err := p.w.input(c, b)
+	if p.w.pressed && !p.engine.settings.Load().NoStall {
+		p.pause(t)
+	}
 	if err != nil && !errors.Is(err, errSuspended) {
 		p.later(t) // it is closing: discard what it still sends
 		return
@@ -419,9 +422,14 @@ func (p *poller) park() {
 	if !ok || t.ended || t.until != 0 {
 		return
 	}
-	if p.engine.settings.Load().NoStall || !slow.out.park(publisher) {
+	if p.engine.settings.Load().NoStall || !slow.out.park(p.engine, publisher) {
 		return
 	}
+	p.pause(t)
+}
+
+// pause lets t wait for parkTime, or until it is woken.
+func (p *poller) pause(t *pollTransport) {
 	t.until = time.Now().Add(parkTime).UnixNano()
 	t.conn.stalls.Add(1)
 	p.engine.stalled.Add(1)

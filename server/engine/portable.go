@@ -95,11 +95,9 @@ func (t *goTransport) process(b []byte) (used, need int, dead bool) {
 		used += n
 		need = w.parser.Need()
 		w.flush()
-		slow := w.slow
+		slow, pressed := w.slow, w.pressed
 		e.giveBack(w)
-		if slow != nil && slow != c {
-			t.park(slow)
-		}
+		t.park(slow, pressed)
 		if errors.Is(err, errSuspended) && t.await() == nil {
 			continue
 		}
@@ -119,9 +117,14 @@ func (t *goTransport) await() error {
 	return err
 }
 
-// park pauses the publisher for a moment, until the slow subscriber has drained.
-func (t *goTransport) park(slow *Conn) {
-	if t.engine.settings.Load().NoStall || !slow.out.park(t.conn) {
+// park pauses the publisher for a moment: until the slow subscriber, if there is one, has drained, or because an
+// internal one pressed for it.
+func (t *goTransport) park(slow *Conn, pressed bool) {
+	behind := slow != nil && slow != t.conn
+	if !behind && !pressed || t.engine.settings.Load().NoStall {
+		return
+	}
+	if waits := behind && slow.out.park(t.engine, t.conn); !waits && !pressed {
 		return
 	}
 	t.conn.stalls.Add(1)
@@ -209,7 +212,7 @@ func (t *goTransport) writeRest() {
 		// After an error the connection is dead, and the rest forgotten.
 		err := t.writeWaiting(buffers[0])
 		_, woken := o.took(t.engine, t, len(buffers[0]), len(buffers[0]))
-		t.conn.wakeAll(woken)
+		wakeAll(woken)
 		if err != nil {
 			t.fail(err)
 		}

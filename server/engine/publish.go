@@ -2,10 +2,8 @@ package engine
 
 import (
 	"bytes"
-	"strconv"
 	"time"
 
-	"runnel/server/accounts"
 	"runnel/server/wire"
 )
 
@@ -36,7 +34,7 @@ func (w *worker) publish(c *Conn, f *wire.Frame) error {
 		}
 	}
 	if delivered == 0 && f.Reply != nil && w.flags&flagNoResponders != 0 {
-		w.noResponders(c, f)
+		w.noResponders(c, w.profile, f.Subject, f.Reply)
 	}
 	return nil
 }
@@ -129,13 +127,12 @@ func (w *worker) publishSlow(c *Conn, e *entry, f *wire.Frame) error {
 		w.reply(c, okLine)
 	}
 	if w.route(c, e, f) == 0 && f.Reply != nil && w.flags&flagNoResponders != 0 {
-		w.noResponders(c, f)
+		w.noResponders(c, w.profile, f.Subject, f.Reply)
 	}
 	return nil
 }
 
-// route delivers to every target, special or not, and returns how many got the message. from is nil when
-// the message is the server's own.
+// route delivers a message of a connection to every target, special or not, and returns how many got it.
 func (w *worker) route(from *Conn, e *entry, f *wire.Frame) (delivered int) {
 	for i := range e.plain {
 		if w.deliverSpecial(from, &e.plain[i], f) {
@@ -162,36 +159,26 @@ func (w *worker) deliverSpecial(from *Conn, t *target, f *wire.Frame) bool {
 		if n, _ := t.sub.Count(); n == 0 {
 			return false
 		}
-		t.internal.receive(from, f)
+		w.hand(t.internal, Message{
+			Subject: f.Subject, Reply: f.Reply, Header: orNil(f.Header()), Payload: f.Payload(), From: from,
+		})
 		return true
 	}
 	if t.conn == from && from.has(flagNoEcho) {
 		return false
 	}
+	header := f.Verb == wire.VerbHPub
+	if header && !t.conn.has(flagHeaders) {
+		w.letter.copyOf(f)
+		return w.sendTo(t)
+	}
 	if w.flags&flagTrace != 0 {
-		w.traceOut(t.conn, t, f)
+		w.traceOut(t, f.Subject, f.BodyBytes)
 	}
 	if r := t.conn.replies.Load(); r != nil && f.Reply != nil {
 		r.Expect(string(f.Reply), time.Now())
 	}
-	header := f.Verb == wire.VerbHPub
-	if header && !t.conn.has(flagHeaders) {
-		bare := stripHeader(f)
-		return w.deliver(t, false, &bare)
-	}
 	return w.deliver(t, header, f)
-}
-
-// stripHeader is f as a client sees it that knows no headers.
-func stripHeader(f *wire.Frame) wire.Frame {
-	payload := f.Payload()
-	tail := make([]byte, 0, len(f.Reply)+len(payload)+16)
-	if f.Reply != nil {
-		tail = append(append(tail, f.Reply...), ' ')
-	}
-	tail = append(strconv.AppendInt(tail, int64(len(payload)), 10), "\r\n"...)
-	tail = append(append(tail, payload...), "\r\n"...)
-	return wire.Frame{Verb: wire.VerbPub, Subject: f.Subject, Reply: f.Reply, Tail: tail, BodyBytes: len(payload)}
 }
 
 // mayAnswer tells whether c was sent a message that asked for an answer on subject, and counts the answer.
@@ -224,44 +211,4 @@ func reservedReply(reply []byte) bool {
 		return bytes.HasPrefix(reply, []byte("$JS.ACK."))
 	}
 	return false
-}
-
-// noResponders tells c, on its own subscription for the reply subject, that nobody got its request.
-func (w *worker) noResponders(c *Conn, f *wire.Frame) {
-	sub := c.subscriptionFor(w.profile, f.Reply)
-	if sub == nil {
-		return
-	}
-	header := make([]byte, 0, 64+len(f.Subject))
-	header = append(append(append(header, "NATS/1.0 503\r\nNats-Subject: "...), f.Subject...), "\r\n\r\n"...)
-	answer := messageFrame(f.Reply, nil, header, nil)
-	w.deliverSpecial(nil, &target{conn: c, sub: sub}, &answer)
-}
-
-// messageFrame builds the frame of a message that the server publishes itself.
-func messageFrame(subject, reply, header, payload []byte) wire.Frame {
-	f := wire.Frame{Verb: wire.VerbPub, Subject: subject, HeaderBytes: len(header), BodyBytes: len(header) + len(payload)}
-	tail := make([]byte, 0, len(reply)+f.BodyBytes+32)
-	if len(reply) > 0 {
-		tail = append(append(tail, reply...), ' ')
-		f.Reply = tail[:len(reply):len(reply)]
-	}
-	if len(header) > 0 {
-		f.Verb = wire.VerbHPub
-		tail = append(strconv.AppendInt(tail, int64(len(header)), 10), ' ')
-	}
-	tail = append(strconv.AppendInt(tail, int64(f.BodyBytes), 10), "\r\n"...)
-	tail = append(append(append(tail, header...), payload...), "\r\n"...)
-	f.Tail = tail
-	return f
-}
-
-// subscriptionFor finds a subscription of c that matches subject.
-func (c *Conn) subscriptionFor(p *accounts.Profile, subject []byte) *accounts.Subscription {
-	for _, f := range p.Account().Interest().Match(subject, nil) {
-		if f.Value.Owner == accounts.Subscriber(c) {
-			return f.Value
-		}
-	}
-	return nil
 }

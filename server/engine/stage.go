@@ -5,16 +5,16 @@ import "runnel/server/accounts"
 const (
 	// stageBytes is the size up to which a stage collects before it is flushed.
 	stageBytes = 64 << 10
-	// borrowBytes: a tail at least so long is not copied into the stage but written from the read buffer.
+	// borrowBytes: a tail at least so long is not copied into the stage but written from where it is.
 	borrowBytes = 512
 	// borrowedMax bounds the borrowed bytes of one stage.
 	borrowedMax = 1 << 20
-	// borrowsMax bounds the borrowed pieces of one stage; with the pieces between them they stay below
-	// the 1,024 buffers that one writev takes.
+	// borrowsMax bounds the borrowed pieces of one stage, of which a message may add two; with the pieces
+	// between them they stay below the 1,024 buffers that one writev takes.
 	borrowsMax = 500
 )
 
-// borrow is a piece of the read buffer that belongs after the first at bytes of the stage's own buffer.
+// borrow is a piece of the read buffer, or of what a [Publisher] was given, that belongs after the first at bytes of the stage's own buffer.
 type borrow struct {
 	at    int
 	bytes []byte
@@ -41,7 +41,24 @@ func (s *stage) full(need int) bool {
 	return len(s.own) > 0 && len(s.own)+need > stageBytes || s.borrowed > borrowedMax || len(s.borrows) >= borrowsMax
 }
 
-// borrow adds a piece of the read buffer without copying it.
+// add adds bytes that stay until the flush: it copies them unless they are many.
+func (s *stage) add(p []byte) {
+	if len(p) < borrowBytes {
+		s.own = append(s.own, p...)
+		return
+	}
+	s.borrow(p)
+}
+
+// ownBytes is how many bytes add(p) copies.
+func ownBytes(p []byte) int {
+	if len(p) < borrowBytes {
+		return len(p)
+	}
+	return 0
+}
+
+// borrow adds a piece without copying it.
 func (s *stage) borrow(p []byte) {
 	s.borrows = append(s.borrows, borrow{len(s.own), p})
 	s.borrowed += len(p)

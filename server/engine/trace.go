@@ -40,9 +40,9 @@ func (w *worker) traceIn(c *Conn, f *wire.Frame) {
 	}
 }
 
-// traceOut logs a delivery to c.
-func (w *worker) traceOut(c *Conn, t *target, f *wire.Frame) {
-	w.trace(c, "->> [MSG "+string(f.Subject)+" "+t.sub.SID+" "+strconv.Itoa(f.BodyBytes)+"]")
+// traceOut logs a delivery.
+func (w *worker) traceOut(t *target, subject []byte, bodyBytes int) {
+	w.trace(t.conn, "->> [MSG "+string(subject)+" "+t.sub.SID+" "+strconv.Itoa(bodyBytes)+"]")
 }
 
 func (w *worker) trace(c *Conn, text string) {

@@ -43,7 +43,11 @@ type worker struct {
 	// slow is a target that fell behind during this batch, and pressing the publisher of what it was sent last,
 	// which may be parked for it.
 	slow, pressing *Conn
+	// pressed: an internal subscriber asked that the connection be parked whose input was processed last.
+	pressed bool
 
+	letter  letter   // scratch of messages that are not delivered as they came
+	message Message  // scratch of internal deliveries
 	buffers [][]byte // scratch
 	vectors vectors  // scratch of the transport
 	totals  totals
@@ -71,6 +75,7 @@ func newWorker(e *Engine, cacheSize int) *worker {
 // After errSuspended the connection must not be read until it is woken; any other error has ended it.
 func (w *worker) input(c *Conn, b []byte) (used int, err error) {
 	w.adopt(c)
+	w.pressed = false
 	for used < len(b) {
 		n, err := w.parser.Next(b[used:], &w.frame)
 		if err != nil {
@@ -163,6 +168,12 @@ func (w *worker) refuse(c *Conn, reason Reason, text string) error {
 	w.flush()
 	c.Close(reason, text)
 	return errors.New(reason.String())
+}
+
+// rest makes w forget what the batch that was flushed is about: it is nothing to the next one.
+func (w *worker) rest() {
+	w.slow, w.pressing, w.from, w.pressed = nil, nil, nil, false
+	w.letter.header, w.letter.payload = nil, nil
 }
 
 // stageFor returns the stage of c in this batch.
@@ -280,7 +291,7 @@ func (w *worker) drain(c *Conn) {
 			n = offered
 		}
 		again, woken := c.out.took(w.engine, c.transport, n, offered)
-		c.wakeAll(woken)
+		wakeAll(woken)
 		if dead {
 			c.end(ReasonWriteError, "", false)
 			return

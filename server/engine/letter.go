@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+
+	"runnel/server/accounts"
+	"runnel/server/wire"
+)
+
+// letter is a message on its way to targets that are sent something else than what its publisher wrote: every
+// message of the server itself, and those that lose their header. A worker has one and uses it again and again.
+type letter struct {
+	// to is what the targets were found by, subject what they are told; mostly the same. These and reply are
+	// the letter's own memory.
+	to, subject, reply []byte
+	// header and payload are somebody else's, who keeps them until the worker is flushed.
+	header, payload []byte
+	// head is what stands between the sid and the header block: "[reply ][header size ]size CRLF". bare is the
+	// same for who takes no headers. Both are made for the first target that needs them; empty until then.
+	head, bare []byte
+}
+
+// address begins a new letter to the subscribers of a subject.
+func (l *letter) address(to, subject, reply string, header, payload []byte) {
+	l.to = append(l.to[:0], to...)
+	l.subject = append(l.subject[:0], subject...)
+	l.reply = append(l.reply[:0], reply...)
+	l.header, l.payload = header, payload
+	l.head, l.bare = l.head[:0], l.bare[:0]
+}
+
+// copyOf makes the letter one with the content of f.
+func (l *letter) copyOf(f *wire.Frame) {
+	l.to = append(l.to[:0], f.Subject...)
+	l.subject = append(l.subject[:0], f.Subject...)
+	l.reply = append(l.reply[:0], f.Reply...)
+	l.header, l.payload = f.Header(), f.Payload()
+	l.head, l.bare = l.head[:0], l.bare[:0]
+}
+
+// headFor is the letter's head, or the bare one.
+func (l *letter) headFor(bare bool) []byte {
+	if bare {
+		if len(l.bare) == 0 {
+			l.bare = l.appendHead(l.bare, 0)
+		}
+		return l.bare
+	}
+	if len(l.head) == 0 {
+		l.head = l.appendHead(l.head, len(l.header))
+	}
+	return l.head
+}
+
+func (l *letter) appendHead(b []byte, headerBytes int) []byte {
+	if len(l.reply) > 0 {
+		b = append(append(b, l.reply...), ' ')
+	}
+	if headerBytes > 0 {
+		b = append(strconv.AppendInt(b, int64(headerBytes), 10), ' ')
+	}
+	return append(strconv.AppendInt(b, int64(headerBytes+len(l.payload)), 10), "\r\n"...)
+}
+
+// send delivers the worker's letter to every target of e, special or not, with a queue only to one member of that
+// group. It returns how many got it.
+func (w *worker) send(e *entry, queue string) (delivered int) {
+	if queue == "" {
+		for i := range e.plain {
+			if w.sendTo(&e.plain[i]) {
+				delivered++
+			}
+		}
+	}
+	for _, group := range e.queues {
+		if (queue == "" || group[0].sub.Queue == queue) && w.sendToGroup(group) {
+			delivered++
+		}
+	}
+	return delivered
+}
+
+// sendToGroup delivers to one member of a queue group, chosen at random, rather to one that keeps up.
+func (w *worker) sendToGroup(group []target) bool {
+	n := len(group)
+	first := int(w.random.Uint64() % uint64(n))
+	for _, patient := range [...]bool{false, true} {
+		for i := range n {
+			t := &group[(first+i)%n]
+			if c := t.conn; c != nil && (c.isClosing() || !patient && c.crowded()) {
+				continue
+			}
+			if w.sendTo(t) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sendTo delivers the worker's letter to any kind of target and tells whether it did.
+func (w *worker) sendTo(t *target) bool {
+	l := &w.letter
+	n, done := t.sub.Count()
+	if n == 0 {
+		return false
+	}
+	if t.internal != nil {
+		w.hand(t.internal, Message{Subject: l.subject, Reply: orNil(l.reply), Header: orNil(l.header), Payload: l.payload})
+		return true
+	}
+	if w.flags&flagTrace != 0 {
+		w.traceOut(t, l.subject, len(l.header)+len(l.payload))
+	}
+	if r := t.conn.replies.Load(); r != nil && len(l.reply) > 0 {
+		r.Expect(string(l.reply), time.Now())
+	}
+	w.stageLetter(t, len(l.header) == 0 || !t.conn.has(flagHeaders))
+	if done {
+		t.conn.removeSubscription(t.sub)
+	}
+	return true
+}
+
+// orNil is nil for no bytes.
+func orNil(b []byte) []byte {
+	if len(b) == 0 {
+		return nil
+	}
+	return b
+}
+
+// stageLetter appends the worker's letter to the stage of the target, bare for one without a header block.
+func (w *worker) stageLetter(t *target, bare bool) {
+	l := &w.letter
+	head, header := l.headFor(bare), l.header
+	if bare {
+		header = nil
+	}
+	s := w.stageFor(t.conn)
+	need := len("HMSG   ") + len(l.subject) + len(t.sub.SID) + len(head) + ownBytes(header) + ownBytes(l.payload) + len("\r\n")
+	if s.full(need) {
+		w.flushStage(s)
+	}
+	switch {
+	case t.prefix == nil || !bytes.Equal(l.to, l.subject):
+		s.own = appendPrefix(s.own, !bare, l.subject, t.sub.SID)
+	case bare:
+		s.own = append(s.own, t.prefix[1:]...)
+	default:
+		s.own = append(s.own, t.prefix...)
+	}
+	s.own = append(s.own, head...)
+	s.add(header)
+	s.add(l.payload)
+	s.own = append(s.own, "\r\n"...)
+	s.messages++
+	s.payload += len(header) + len(l.payload)
+	s.last, s.from = t.sub, w.from
+}
+
+// noResponders tells c, on its own subscription for the reply subject and if it asked to be told, that nobody got
+// its request on subject. It tells whether it did.
+func (w *worker) noResponders(c *Conn, p *accounts.Profile, subject, reply []byte) bool {
+	sub := c.subscriptionFor(p, reply)
+	if sub == nil {
+		return false
+	}
+	header := make([]byte, 0, 64+len(subject))
+	header = append(append(append(header, "NATS/1.0 503\r\nNats-Subject: "...), subject...), "\r\n\r\n"...)
+	w.letter.address(string(reply), string(reply), "", header, nil)
+	return w.sendTo(&target{conn: c, sub: sub})
+}
+
+// subscriptionFor finds a subscription of c that matches subject.
+func (c *Conn) subscriptionFor(p *accounts.Profile, subject []byte) *accounts.Subscription {
+	for _, f := range p.Account().Interest().Match(subject, nil) {
+		if f.Value.Owner == accounts.Subscriber(c) {
+			return f.Value
+		}
+	}
+	return nil
+}
