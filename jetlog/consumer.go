@@ -132,13 +132,20 @@ func (c *Consumer) Redelivery(yield func(seq, deliveries uint64) bool) {
 	}
 }
 
-// NextDeadline returns when the first answer is due, 0 when none is awaited.
+// NextDeadline returns when the first answer is due, 0 when none is awaited. Like all that only asks, it
+// changes nothing: deadlines that hold no longer stay until AckDeadline meets them.
 func (c *Consumer) NextDeadline() int64 {
-	c.dropTimers()
-	if len(c.timers) == 0 {
-		return 0
+	if len(c.timers) == 0 || c.runs(c.timers[0]) {
+		return c.timers.first()
 	}
-	return c.timers[0].at
+	next := int64(0)
+	for i := range c.acks.list {
+		d := &c.acks.list[i]
+		if d.count > 0 && d.ticket == 0 && d.deadline != 0 && (next == 0 || d.deadline < next) {
+			next = d.deadline
+		}
+	}
+	return next
 }
 
 // Next returns the first message above a sequence that the consumer has not had, 0 for none.

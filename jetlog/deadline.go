@@ -27,6 +27,14 @@ func (h *deadlines) push(d deadline) {
 	}
 }
 
+// first returns when the earliest is, 0 for none.
+func (h deadlines) first() int64 {
+	if len(h) == 0 {
+		return 0
+	}
+	return h[0].at
+}
+
 // pop removes the earliest. The heap must not be empty.
 func (h *deadlines) pop() deadline {
 	s := *h
