@@ -79,6 +79,8 @@ var layers = []layer{
 	{"server/engine", "subjects headers server/wire server/accounts server/monitor server/websocket server/logs", xsys},
 	// 4: services on the bus.
 	{"server/system", "subjects headers server/wire server/accounts server/monitor server/logs server/engine", compress + "/s2"},
+	{"server/jetstream/api", "subjects headers jetlog/config", ""},
+	{"server/jetstream/backup", "subjects headers jetlog/config jetlog/body", compress + "/s2"},
 	{"server/jetstream", "subjects headers jetlog/config jetlog/command jetlog cluster server/accounts", gjson},
 	// 5: composes what lies below.
 	{
