@@ -19,3 +19,17 @@ func (t *Tree[V]) Nodes() int {
 
 // ManyEntries is the size from which on a tree has many counters.
 const ManyEntries = manyEntries
+
+// WatchNodes returns how many places the tree keeps for subjects that are
+// watched.
+func (t *Tree[V]) WatchNodes() int {
+	var count func(n *branch[[]*Watch]) int
+	count = func(n *branch[[]*Watch]) int {
+		sum := len(n.children)
+		for _, child := range n.children {
+			sum += count(child)
+		}
+		return sum
+	}
+	return count(&t.watches.root) + len(t.watches.leaves)
+}

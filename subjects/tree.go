@@ -22,6 +22,7 @@ type Tree[V any] struct {
 	literals  map[string]*Entry[V]
 	wildcards wildcards[V]
 	size      int
+	watches   table[[]*Watch]
 
 	inserts, removes uint64
 	matches          atomic.Uint64
@@ -57,6 +58,7 @@ func (t *Tree[V]) Insert(e *Entry[V]) {
 	t.inserts++
 	t.generations.Load().counter(e.Subject).Add(1)
 	t.grow()
+	t.tell(e, literal, 1)
 }
 
 // grow moves to many counters once the tree has many entries. The new counters
@@ -87,6 +89,7 @@ func (t *Tree[V]) Remove(e *Entry[V]) bool {
 	t.size--
 	t.removes++
 	t.generations.Load().counter(e.Subject).Add(1)
+	t.tell(e, literal, -1)
 	return true
 }
 
