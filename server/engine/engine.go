@@ -80,10 +80,11 @@ type Engine struct {
 	nextID   atomic.Uint64
 	// clock is unix nanoseconds, renewed by housekeeping and by pollers once a batch: good for time-outs,
 	// free to read.
-	clock   atomic.Int64
-	ended   atomic.Int64 // connections that are gone
-	slow    slowCounters
-	stalled atomic.Int64
+	clock     atomic.Int64
+	ended     atomic.Int64 // connections that are gone
+	slow      slowCounters
+	stalled   atomic.Int64
+	announcer announcer
 
 	idle    chan *worker
 	checks  chan struct{} // has an element for each check of credentials under way
@@ -105,17 +106,19 @@ type Engine struct {
 // New starts an engine.
 func New(cfg Config) (*Engine, error) {
 	e := &Engine{
-		handler: cfg.Handler,
-		logger:  cfg.Logger,
-		idle:    make(chan *worker, pooledWorkers),
-		checks:  make(chan struct{}, max(1, runtime.NumCPU()/2)),
-		byID:    make(map[uint64]*Conn),
+		handler:   cfg.Handler,
+		logger:    cfg.Logger,
+		idle:      make(chan *worker, pooledWorkers),
+		checks:    make(chan struct{}, max(1, runtime.NumCPU()/2)),
+		byID:      make(map[uint64]*Conn),
+		announcer: announcer{bell: make(chan struct{}, 1)},
 	}
 	e.settings.Store(&cfg.Settings)
 	e.clock.Store(time.Now().UnixNano())
 	ctx, cancel := context.WithCancel(context.Background())
 	e.stop = cancel
 	e.running.Go(func() { e.housekeeping(ctx) })
+	e.running.Go(func() { e.announcer.run(ctx) })
 	if err := e.startPollers(cfg.Pollers); err != nil {
 		e.Close()
 		return nil, err
