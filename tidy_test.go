@@ -81,6 +81,10 @@ var layers = []layer{
 	{"server/system", "subjects headers server/wire server/accounts server/monitor server/logs server/engine", compress + "/s2"},
 	{"server/jetstream/api", "subjects headers jetlog/config", ""},
 	{"server/jetstream/backup", "subjects headers jetlog/config jetlog/body", compress + "/s2"},
+	{
+		"server/jetstream/ingest",
+		"subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/schedule jetlog/store server/accounts server/jetstream/api", "",
+	},
 	{"server/jetstream", "subjects headers jetlog/config jetlog/command jetlog cluster server/accounts", gjson},
 	// 5: composes what lies below.
 	{

@@ -1,0 +1,18 @@
+// Package ingest takes what is published on the subjects of streams, has it stored, and answers the publishers.
+//
+// A message goes through four hands:
+//
+//	Take      on the publisher's worker: copies the message once into the stream's queue, which is bounded
+//	drain     a goroutine that lives while the queue is not empty: makes commands and starts them
+//	the log   stores, and calls back with the result, in the order of the commands
+//	acker     one of a few goroutines with an outlet each: acknowledges, republishes, tells consumers
+//
+// Only drain waits when the log takes nothing, so a full disk holds up the publishers of one stream and nobody's
+// connection. A message that cannot wait is refused with a 429 status.
+//
+// # Who owns what
+//
+// A stream's queue has a mutex. What drain needs between messages belongs to drain: there is one at a time, and
+// the mutex hands it from one to the next. All records of a stream go through the same acker, which owns what it
+// needs of the stream likewise. Records pass from hand to hand and are never shared.
+package ingest

@@ -1,0 +1,164 @@
+package ingest
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"runnel/jetlog"
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+	"runnel/server/accounts"
+	"runnel/server/jetstream/api"
+)
+
+// Log is a stream as its publishers need it; *store.Stream is one.
+type Log interface {
+	// Name returns the name of the stream within its account.
+	Name() string
+	// Config returns the configuration as it was last applied.
+	Config() config.Stream
+	// Start has a command carried out. Commands that one goroutine starts are carried out, and answered by done, in
+	// that order. With an error done is not called.
+	Start(ctx context.Context, c command.Command, done func(jetlog.Result, error)) error
+}
+
+// Outlet stages messages of the server and writes them out with Flush. One goroutine uses it at a time; header and
+// payload stay unchanged until Flush.
+type Outlet interface {
+	Publish(a *accounts.Account, subject, reply string, header, payload []byte) int
+	Flush()
+	Close()
+}
+
+// Config says how publishes are taken in. Zero values mean the defaults.
+type Config struct {
+	Outlet func() Outlet // required; called once for each acker
+	Ackers int           // goroutines that answer publishers; default GOMAXPROCS, at most 4
+	// QueueMessages and QueueBytes bound what waits in front of one stream; default 100,000 and 128 MiB.
+	QueueMessages int
+	QueueBytes    int
+	Domain        string           // named in acknowledgements; empty for none
+	Clock         func() time.Time // default time.Now
+	Logger        *slog.Logger     // default: nothing is logged
+}
+
+// The defaults of Config.
+const (
+	ackersMax            = 4
+	defaultQueueMessages = 100_000
+	defaultQueueBytes    = 128 << 20
+)
+
+func (c *Config) fill() {
+	if c.Ackers <= 0 {
+		c.Ackers = min(runtime.GOMAXPROCS(0), ackersMax)
+	}
+	if c.QueueMessages <= 0 {
+		c.QueueMessages = defaultQueueMessages
+	}
+	if c.QueueBytes <= 0 {
+		c.QueueBytes = defaultQueueBytes
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+// Hooks are what the owner of a stream wants to know and to say. Those that are nil are not called. They must be
+// quick.
+type Hooks struct {
+	// Stored is called by the stream's acker for each message that was stored, in the order of the sequences.
+	Stored func(subject string, sequence uint64)
+	// Abandoned is called when a batch will not be completed, with the reason as it stands in the advisory.
+	Abandoned func(batch, reason string)
+	// Admit says whether a message of this many bytes fits what the account and the server may still use; nil if so.
+	Admit func(bytes int) *api.Error
+}
+
+// Ingest takes in the publishes of all streams of a server. Its methods are safe for concurrent use.
+type Ingest struct {
+	cfg     Config
+	ackers  []*acker
+	next    atomic.Uint32 // acker of the next stream
+	records sync.Pool     // of *record
+	running sync.WaitGroup
+
+	mu      sync.Mutex // guards streams
+	streams map[*Stream]struct{}
+}
+
+// New returns an Ingest without streams.
+func New(cfg Config) *Ingest {
+	cfg.fill()
+	g := &Ingest{cfg: cfg, streams: make(map[*Stream]struct{})}
+	for range cfg.Ackers {
+		a := newAcker(cfg.Outlet())
+		g.ackers = append(g.ackers, a)
+		g.running.Go(a.run)
+	}
+	return g
+}
+
+// Open begins to take in what is published for a stream of the account.
+func (g *Ingest) Open(a *accounts.Account, log Log, h Hooks) *Stream {
+	s := newStream(g, a, log, h)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.streams[s] = struct{}{}
+	return s
+}
+
+// Close ends everything: what was taken is carried out as Stream.Close says, and acknowledged. Calling it again
+// does nothing.
+func (g *Ingest) Close() {
+	var closing sync.WaitGroup
+	for _, s := range g.open() {
+		closing.Go(s.Close)
+	}
+	closing.Wait()
+	for _, a := range g.ackers {
+		a.close()
+	}
+	g.running.Wait()
+}
+
+// open returns the streams that were not closed.
+func (g *Ingest) open() []*Stream {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	streams := make([]*Stream, 0, len(g.streams))
+	for s := range g.streams {
+		streams = append(streams, s)
+	}
+	return streams
+}
+
+// forget takes a closed stream out.
+func (g *Ingest) forget(s *Stream) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.streams, s)
+}
+
+// record returns an empty record.
+func (g *Ingest) record(s *Stream) *record {
+	r, ok := g.records.Get().(*record)
+	if !ok {
+		r = newRecord()
+	}
+	r.stream = s
+	return r
+}
+
+// release takes a record back that nobody refers to any more.
+func (g *Ingest) release(r *record) {
+	r.reset()
+	g.records.Put(r)
+}

@@ -1,0 +1,77 @@
+package ingest
+
+import (
+	"log/slog"
+	"math/rand/v2"
+
+	"runnel/jetlog/config"
+	"runnel/server/jetstream/api"
+	"runnel/subjects"
+)
+
+// settings are what a stream's configuration means for its publishers. They do not change.
+type settings struct {
+	name       string
+	letterhead letterhead
+	noAck      bool
+	sealed     bool
+	counter    bool
+	// maxMessageBytes bounds the sum of header and payload; negative for no limit.
+	maxMessageBytes int
+	transform       *subjects.Transform // nil for none
+	republish       *subjects.Transform // nil for none
+	headersOnly     bool                // of what is republished
+}
+
+// newSettings compiles a configuration. It was checked when it came, so that a transform which cannot be compiled
+// is logged, and left out.
+func newSettings(cfg *config.Stream, domain string, logger *slog.Logger) *settings {
+	s := &settings{
+		name: cfg.Name, letterhead: newLetterhead(cfg.Name, domain), noAck: cfg.NoAck, sealed: cfg.Sealed, counter: cfg.AllowCounter,
+		maxMessageBytes: int(cfg.MaxMessageBytes),
+	}
+	compile := func(what, source, destination string) *subjects.Transform {
+		t, err := subjects.NewTransform(source, destination)
+		if err != nil {
+			logger.Error(what+" of a stream does not work", "stream", cfg.Name, "error", err)
+		}
+		return t
+	}
+	if t := cfg.SubjectTransform; t != nil {
+		s.transform = compile("subject transform", t.Source, t.Destination)
+	}
+	if t := cfg.Republish; t != nil {
+		s.republish, s.headersOnly = compile("republish", t.Source, t.Destination), t.HeadersOnly
+	}
+	return s
+}
+
+// stored returns the subject under which a message is stored.
+func (s *settings) stored(subject string) string {
+	if s.transform == nil {
+		return subject
+	}
+	if to, ok := s.transform.ApplyWith(subject, rand.IntN); ok {
+		return to
+	}
+	return subject
+}
+
+// refusal returns why a message cannot be stored whatever is in the stream, if that is plain before the log has it,
+// and nil otherwise. Only checks may be made here that come before all others for this message: those that the
+// stream makes need the headers.
+func (s *settings) refusal(r *record, m marks) *api.Error {
+	if m.any || s.counter || s.sealed {
+		return nil
+	}
+	switch {
+	case s.maxMessageBytes >= 0 && len(r.header)+len(r.payload) > s.maxMessageBytes:
+		return api.NewError(config.MessageTooLarge)
+	case len(r.header) > headerBytesMax:
+		return api.NewError(config.HeaderTooLarge)
+	}
+	return nil
+}
+
+// headerBytesMax is the largest header block that is stored.
+const headerBytesMax = 65535

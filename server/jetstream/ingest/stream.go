@@ -1,0 +1,172 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"runnel/server/accounts"
+)
+
+// Stream takes in what is published on the subjects of one stream. Its methods are safe for concurrent use.
+type Stream struct {
+	ingest   *Ingest
+	account  *accounts.Account
+	log      Log
+	hooks    Hooks
+	acker    *acker
+	settings atomic.Pointer[settings]
+
+	// ctx ends when Close does not wait any longer for the log.
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	messages, bytes atomic.Int64   // in the queue, those included that drain has taken and not handed on
+	unsettled       atomic.Int64   // records that were taken and not released
+	draining        sync.WaitGroup // for drain
+
+	mu     sync.Mutex // guards everything below
+	queue  []*record
+	spare  []*record // an empty slice for the queue
+	active bool      // drain runs
+	closed bool
+
+	drained drained // belongs to drain
+	acked   acked   // belongs to the acker
+}
+
+// drained is what drain knows of a stream.
+type drained struct {
+	started uint64 // commands that the log took
+}
+
+// acked is what the acker knows of a stream.
+type acked struct {
+	answered uint64    // commands that the log answered
+	barriers []*record // that wait for more answers, in the order of their targets
+}
+
+// closeGrace is how long Close waits for a log that takes nothing.
+const closeGrace = 2 * time.Second
+
+// spareMax is the longest empty queue that an idle stream keeps.
+const spareMax = 64
+
+func newStream(g *Ingest, a *accounts.Account, log Log, h Hooks) *Stream {
+	s := &Stream{ingest: g, account: a, log: log, hooks: h}
+	s.acker = g.ackers[int(g.next.Add(1))%len(g.ackers)]
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.Configure()
+	return s
+}
+
+// Configure takes the log's configuration over. It is to be called after a new one was applied.
+func (s *Stream) Configure() {
+	cfg := s.log.Config()
+	s.settings.Store(newSettings(&cfg, s.ingest.cfg.Domain, s.ingest.cfg.Logger))
+}
+
+// Take takes a message over that was published on one of the stream's subjects: it copies it and returns. It is
+// false when there was no room, and the publisher is told so with a 429 status, or when the stream is closed.
+func (s *Stream) Take(subject, reply, header, payload []byte) bool {
+	if s.full(len(subject) + len(reply) + len(header) + len(payload)) {
+		s.overflow(reply)
+		return false
+	}
+	r := s.ingest.record(s)
+	r.fill(subject, reply, header, payload)
+	if !s.enqueue(r) {
+		s.ingest.release(r)
+		return false
+	}
+	return true
+}
+
+// full reports whether the queue has no room for a message. Publishers that ask at the same time may exceed the
+// limits by a message each.
+func (s *Stream) full(bytes int) bool {
+	cfg := &s.ingest.cfg
+	return s.messages.Load() >= int64(cfg.QueueMessages) || s.bytes.Load()+int64(bytes) > int64(cfg.QueueBytes)
+}
+
+// overflow lets the acker refuse a message.
+func (s *Stream) overflow(reply []byte) {
+	if len(reply) == 0 || s.settings.Load().noAck {
+		return
+	}
+	r := s.ingest.record(s)
+	r.task, r.reply = overflowing, string(reply)
+	s.unsettled.Add(1)
+	if !s.acker.offer(r) {
+		s.settle(r)
+	}
+}
+
+// enqueue puts a record behind all others, and starts drain if it does not run. It is false when the stream is
+// closed.
+func (s *Stream) enqueue(r *record) bool {
+	s.messages.Add(1)
+	s.bytes.Add(int64(r.bytes()))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed && r.task != barring {
+		s.handedOn(r)
+		return false
+	}
+	s.unsettled.Add(1)
+	s.queue = append(s.queue, r)
+	if !s.active {
+		s.active = true
+		s.draining.Go(s.drain)
+	}
+	return true
+}
+
+// handedOn takes a record off the queue's account.
+func (s *Stream) handedOn(r *record) {
+	s.messages.Add(-1)
+	s.bytes.Add(-int64(r.bytes()))
+}
+
+// settle ends a record.
+func (s *Stream) settle(r *record) {
+	s.ingest.release(r)
+	s.unsettled.Add(-1)
+}
+
+// Barrier waits until everything that was taken before the call is stored or refused, and the publishers are told
+// so.
+func (s *Stream) Barrier(ctx context.Context) error {
+	if s.unsettled.Load() == 0 {
+		return nil
+	}
+	r := s.ingest.record(s)
+	reached := make(chan struct{})
+	r.task, r.reached = barring, reached
+	s.enqueue(r)
+	select {
+	case <-reached:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for what was published to stream %q: %w", s.log.Name(), ctx.Err())
+	}
+}
+
+// Close ends the stream: it takes no more, and returns when what was taken is carried out and answered. It does
+// not wait for more than two seconds for a log that takes or answers nothing; what is left then gets no answer.
+// Calling it again does nothing.
+func (s *Stream) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
+	defer cancel()
+	if err := s.Barrier(ctx); err != nil {
+		s.ingest.cfg.Logger.Warn("some messages get no answer", "stream", s.log.Name(), "error", err)
+	}
+	s.cancel()
+	s.draining.Wait()
+	s.ingest.forget(s)
+}
