@@ -41,6 +41,7 @@ func (src source) Identity() monitor.Identity {
 // Server implements monitor.Source.
 func (src source) Server() monitor.ServerSnapshot {
 	st := src.s.state.Load()
+	metrics := st.options.Monitor.Metrics
 	return monitor.ServerSnapshot{
 		Identity:       src.Identity(),
 		Proto:          st.info.Proto,
@@ -49,6 +50,7 @@ func (src source) Server() monitor.ServerSnapshot {
 		Start:          src.s.start,
 		ConfigLoadTime: st.loaded,
 		ConfigDigest:   st.options.Digest,
+		Series:         monitor.Series{Streams: metrics.MaxStreams, Consumers: metrics.MaxConsumers},
 	}
 }
 
@@ -159,7 +161,7 @@ func (s *Server) connection(c *engine.Conn) monitor.Connection {
 	m, client, n := c.Meta(), c.Client(), c.Counters()
 	out := monitor.Connection{
 		CID:          c.ID(),
-		Type:         "nats",
+		Type:         m.ClientType(),
 		IP:           m.IP,
 		Port:         m.Port,
 		Start:        m.Start,
@@ -175,9 +177,6 @@ func (s *Server) connection(c *engine.Conn) monitor.Connection {
 		Lang:          client.Lang,
 		Version:       client.Version,
 		TLS:           connectionTLS(m),
-	}
-	if m.Type == accounts.WebSocket {
-		out.Type = "websocket"
 	}
 	if id := c.Identity(); id != nil {
 		out.User = id.DisplayName()

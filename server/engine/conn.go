@@ -26,6 +26,14 @@ type Meta struct {
 	Cookies wire.Connect
 }
 
+// ClientType is the protocol that the client speaks, as monitoring and events name it.
+func (m *Meta) ClientType() string {
+	if m.Type == accounts.WebSocket {
+		return "websocket"
+	}
+	return "nats"
+}
+
 // flag is a property that a client asked for.
 type flag uint32
 
@@ -105,6 +113,14 @@ func (c *Conn) Account() *accounts.Account {
 		return id.Account
 	}
 	return nil
+}
+
+// User is the name under which the client is shown; empty until it has authenticated, and for nobody in particular.
+func (c *Conn) User() string {
+	if id := c.identity.Load(); id != nil {
+		return id.DisplayName()
+	}
+	return ""
 }
 
 // Client is what the client said about itself.

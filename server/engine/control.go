@@ -293,7 +293,7 @@ func (w *worker) subscribe(c *Conn, f *wire.Frame) error {
 func (w *worker) denySubscription(c *Conn, subject, queue string) {
 	text := SubscriptionViolation(subject, queue, "")
 	w.reply(c, wire.AppendErr(nil, text))
-	w.engine.logger.Error("permissions violation", "cid", c.id, "user", displayName(c),
+	w.engine.logger.Error("permissions violation", "cid", c.id, "user", c.User(),
 		"attempt", "Subscription to", "subject", subject, "queue", queue)
 }
 

@@ -65,7 +65,9 @@ type Config struct {
 
 const (
 	pollerCache = 16384
-	pooledCache = 2048
+	// A borrowed worker remembers few subjects at first, since it may be one of many, and more when it needs to.
+	pooledCache     = 512
+	pooledCacheMost = 8192
 	// pooledWorkers is how many idle workers are kept for those who borrow one.
 	pooledWorkers = 8
 )
@@ -158,7 +160,9 @@ func (e *Engine) borrow() *worker {
 	case w := <-e.idle:
 		return w
 	default:
-		return e.makeWorker(pooledCache)
+		w := e.makeWorker(pooledCache)
+		w.match.most = pooledCacheMost
+		return w
 	}
 }
 

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"runtime"
 	"testing"
 	"time"
+	"weak"
 )
 
 // TestPings goes through the life of a connection by a clock of its own.
@@ -110,5 +112,39 @@ func TestWorkerForgetsSlowTarget(t *testing.T) {
 	slow.Send([]byte("PING\r\n"))
 	if w := x.borrow(); w.slow != nil {
 		t.Error("a worker that is given back still names a slow target")
+	}
+}
+
+// TestIdleSweep: neither a Publisher that nobody uses just now nor an idle worker keeps connections alive that are
+// gone. In a batch, a Publisher is left alone.
+func TestIdleSweep(t *testing.T) {
+	x := newFixture(t, openConfig)
+	account := x.door.policy.Global()
+	p := x.NewPublisher()
+	defer p.Close()
+	gone := func() weak.Pointer[Conn] {
+		c := x.connect(&discarding{}, "")
+		x.subscribe(c, "a.*", "", "1")
+		for range 2 {
+			x.Publish(account, "a.b", "", nil, nil)
+			p.Publish(account, "a.b", "", nil, nil)
+			p.Publish(account, "a.c", "", nil, make([]byte, 1000))
+		}
+		p.Flush()
+		c.ended(ReasonClientClosed)
+		return weak.Make(c)
+	}()
+	p.begin()
+	x.clock.Add(2 * sweepInterval)
+	x.sweepIdle() // leaves the one that is in use
+	if p.w.swept >= x.clock.Load() {
+		t.Error("swept in a batch")
+	}
+	p.begun = false // not Flush, which sweeps
+	p.mu.Unlock()
+	x.sweepIdle()
+	runtime.GC()
+	if gone.Value() != nil {
+		t.Error("a connection that is gone is kept alive")
 	}
 }

@@ -92,16 +92,21 @@ const entryBytes = 1 << 10
 
 // matchCache is a worker's memory of matches. It is bounded twice: a new entry replaces an old one, and when all
 // together have become too large, since their subjects are long or many subscribe, the cache begins anew.
+//
+// It grows when entries that still hold have had to go as often as there are places, up to most: so a worker that
+// serves few subjects stays small.
 type matchCache struct {
-	exact    []bucket
-	prefixes []*entry
-	bytes    int                                       // sum over the entries
-	found    []*subjects.Entry[*accounts.Subscription] // scratch
+	exact     []bucket
+	prefixes  []*entry
+	most      int                                       // places for subjects; no more are made
+	displaced int                                       // entries that still held, since it grew last
+	bytes     int                                       // sum over the entries
+	found     []*subjects.Entry[*accounts.Subscription] // scratch
 }
 
 // newMatchCache makes a cache for size subjects, a power of two.
 func newMatchCache(size int) matchCache {
-	return matchCache{exact: make([]bucket, size/ways), prefixes: make([]*entry, size/8)}
+	return matchCache{exact: make([]bucket, size/ways), prefixes: make([]*entry, size/8), most: size}
 }
 
 // admit makes room for e, which is to take the place of old.
@@ -109,6 +114,9 @@ func (m *matchCache) admit(e, old *entry) {
 	m.bytes += e.bytes
 	if old != nil {
 		m.bytes -= old.bytes
+		if old.stamp.Valid() {
+			m.displaced++
+		}
 	}
 	if m.bytes > ways*len(m.exact)*entryBytes {
 		clear(m.exact)
@@ -116,6 +124,33 @@ func (m *matchCache) admit(e, old *entry) {
 		m.bytes = e.bytes
 	}
 }
+
+// grow doubles the places, if it is time for that, and keeps the entries.
+func (m *matchCache) grow() {
+	if m.displaced < ways*len(m.exact) || ways*len(m.exact) >= m.most {
+		return
+	}
+	old := *m
+	m.exact, m.prefixes, m.displaced = make([]bucket, 2*len(old.exact)), make([]*entry, 2*len(old.prefixes)), 0
+	for i := range old.exact {
+		for _, e := range slices.Backward(old.exact[i].entries[:]) {
+			if e != nil {
+				m.bucket(e.hash).put(e, ways-1)
+			}
+		}
+	}
+	for _, e := range old.prefixes {
+		if e != nil {
+			*m.prefix(e.hash) = e
+		}
+	}
+}
+
+// bucket is where entries with hash h may be.
+func (m *matchCache) bucket(h uint64) *bucket { return &m.exact[h&uint64(len(m.exact)-1)] }
+
+// prefix is where the entry of a prefix with hash h may be.
+func (m *matchCache) prefix(h uint64) **entry { return &m.prefixes[h&uint64(len(m.prefixes)-1)] }
 
 // hash mixes the profile in by its address, which the collector never moves.
 func hash(p *accounts.Profile, subject []byte) uint64 {
@@ -125,7 +160,7 @@ func hash(p *accounts.Profile, subject []byte) uint64 {
 // lookup returns the entry for a message on subject from a publisher with profile p.
 func (m *matchCache) lookup(p *accounts.Profile, subject []byte) *entry {
 	h := hash(p, subject)
-	b := &m.exact[h&uint64(len(m.exact)-1)]
+	b := m.bucket(h)
 	for _, e := range b.entries {
 		if e != nil && e.hash == h && e.profile == p && e.subject == string(subject) && e.stamp.Valid() {
 			return e
@@ -140,6 +175,7 @@ func (m *matchCache) lookup(p *accounts.Profile, subject []byte) *entry {
 	gone := b.dispensable()
 	m.admit(e, b.entries[gone])
 	b.put(e, gone)
+	m.grow()
 	return e
 }
 
@@ -152,12 +188,13 @@ func (m *matchCache) lookupPrefix(p *accounts.Profile, subject []byte) *entry {
 	}
 	prefix := subject[:dot+1]
 	h := hash(p, prefix)
-	s := &m.prefixes[h&uint64(len(m.prefixes)-1)]
+	s := m.prefix(h)
 	e := *s
 	if e == nil || e.hash != h || e.profile != p || e.subject != string(prefix) || !e.stamp.Valid() {
 		e = m.fillPrefix(p, prefix, h)
 		m.admit(e, *s)
 		*s = e
+		m.grow()
 	}
 	if e.flags&entryVaries != 0 || p.Account().Interest().HasLiteral(subject) {
 		return nil

@@ -199,6 +199,7 @@ func TestMatchModel(t *testing.T) {
 	}
 	subject := func() string { return strings.NewReplacer("*", "c", ">", "d").Replace(pattern()) }
 	m := newMatchCache(16) // so small that much is replaced
+	m.most = 64
 	for step := range 3000 {
 		c := conns[random.IntN(len(conns))]
 		if subs := c.Subscriptions(); len(subs) > 5 {
@@ -215,6 +216,56 @@ func TestMatchModel(t *testing.T) {
 			if got, want := who(m.lookup(publisher.profile.Load(), []byte(s))), naive(conns, publisher, s); got != want {
 				t.Fatalf("step %d: %s has targets %q, want %q", step, s, got, want)
 			}
+		}
+	}
+	if n := ways * len(m.exact); n != m.most {
+		t.Errorf("the cache has %d places, want %d in the end", n, m.most)
+	}
+}
+
+// TestMatchGrows: a cache that serves more than it has places for gets more, and keeps what it knows.
+func TestMatchGrows(t *testing.T) {
+	x := newFixture(t, matchConfig())
+	c := x.connect(&discarding{}, "free")
+	p := c.profile.Load()
+	x.subscribe(c, ">", "", "all")
+	for i := range 1000 {
+		x.subscribe(c, fmt.Sprint("few.", i), "", fmt.Sprint(i))
+	}
+	for name, subject := range map[string]func(i int) string{
+		"subjects": func(i int) string { return fmt.Sprint("few.", i) },
+		"prefixes": func(i int) string { return fmt.Sprint("many.", i, ".x") },
+	} {
+		m := newMatchCache(64)
+		m.most = 4096
+		for range 5 {
+			for i := range 1000 {
+				m.lookup(p, []byte(subject(i)))
+			}
+		}
+		if n := ways * len(m.exact); n < 1024 || n > 4096 || len(m.prefixes) != n/8 {
+			t.Errorf("%s: %d and %d places for 1000", name, n, len(m.prefixes))
+		}
+		places := ways * len(m.exact)
+		m.grow() // not due
+		if ways*len(m.exact) != places {
+			t.Errorf("%s: the cache grows without need", name)
+		}
+		bytes := 0
+		for i := range m.exact {
+			for _, e := range m.exact[i].entries {
+				if e != nil {
+					bytes += e.bytes
+				}
+			}
+		}
+		for _, e := range m.prefixes {
+			if e != nil {
+				bytes += e.bytes
+			}
+		}
+		if bytes != m.bytes {
+			t.Errorf("%s: entries of %d bytes are counted as %d", name, bytes, m.bytes)
 		}
 	}
 }

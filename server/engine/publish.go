@@ -191,14 +191,7 @@ func (w *worker) mayAnswer(c *Conn, subject []byte) bool {
 func (w *worker) deny(c *Conn, what string, subject []byte) {
 	text := "Permissions Violation for " + what + " \"" + string(subject) + "\""
 	w.reply(c, wire.AppendErr(nil, text))
-	w.engine.logger.Error("permissions violation", "cid", c.id, "user", displayName(c), "attempt", what, "subject", string(subject))
-}
-
-func displayName(c *Conn) string {
-	if id := c.identity.Load(); id != nil {
-		return id.DisplayName()
-	}
-	return ""
+	w.engine.logger.Error("permissions violation", "cid", c.id, "user", c.User(), "attempt", what, "subject", string(subject))
 }
 
 // reservedReply tells whether no client may ask for answers on this subject: answers there would be taken
