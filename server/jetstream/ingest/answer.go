@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"runnel/headers"
+	"runnel/jetlog"
 	"runnel/jetlog/config"
 	"runnel/jetlog/store"
 	"runnel/server/jetstream/api"
@@ -35,10 +36,10 @@ func (s *Stream) conclude(a *acker, r *record) {
 		s.acked.answered++
 		defer s.pass(a)
 	}
-	if stored := r.err == nil && r.result.Code == 0 && r.result.Stored; stored && s.hooks.Stored != nil {
-		s.hooks.Stored(r.subject, r.result.Sequence)
-	}
 	cfg := s.settings.Load()
+	if r.err == nil && r.result.Code == 0 && r.result.Stored {
+		s.stored(a, cfg, r)
+	}
 	if r.reply == "" || cfg.noAck {
 		return
 	}
@@ -46,6 +47,16 @@ func (s *Stream) conclude(a *acker, r *record) {
 	if a.buffer = s.appendAck(a.buffer, cfg, r); len(a.buffer) > start {
 		a.reply(s, r.reply, nil, a.buffer[start:])
 	}
+}
+
+// stored tells those who care that a message is stored.
+func (s *Stream) stored(a *acker, cfg *settings, r *record) {
+	if s.hooks.Stored != nil {
+		s.hooks.Stored(r.subject, r.result.Sequence)
+	}
+	s.republish(a, cfg, jetlog.Message{
+		Sequence: r.result.Sequence, Time: r.at, Subject: r.subject, Header: r.header, Payload: r.payload,
+	}, r.result.Previous, r.result.Total)
 }
 
 // pass lets barriers go that waited for the answers until now.

@@ -7,6 +7,7 @@ import (
 
 // drain hands on what is in the queue until it is empty.
 func (s *Stream) drain() {
+	defer s.draining.Done()
 	for batch := s.next(nil); batch != nil; batch = s.next(batch) {
 		for i, r := range batch {
 			batch[i] = nil
@@ -63,9 +64,8 @@ func (s *Stream) store(r *record) {
 		s.acker.push(r)
 		return
 	}
-	s.start(r, &command.Publish{
-		Time: s.ingest.cfg.Clock().UnixNano(), Subject: r.subject, Header: r.header, Payload: r.payload,
-	})
+	r.at = s.ingest.cfg.Clock().UnixNano()
+	s.start(r, &command.Publish{Time: r.at, Subject: r.subject, Header: r.header, Payload: r.payload})
 }
 
 // start hands a command to the log, which may have to wait.

@@ -239,5 +239,7 @@ func (f *failing) Start(ctx context.Context, c command.Command, done func(jetlog
 	return f.start(ctx, c, done)
 }
 
+func (f *failing) Load(uint64) (jetlog.Message, error) { return jetlog.Message{}, nil }
+
 func (f *failing) Name() string          { return "S" }
 func (f *failing) Config() config.Stream { return streamConfig() }

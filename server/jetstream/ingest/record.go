@@ -26,6 +26,7 @@ type record struct {
 	subject         string
 	reply           string
 	header, payload []byte
+	at              int64 // when it was proposed, in nanoseconds since 1970
 
 	// How it ended: refusal or err is set, or result counts.
 	started bool // the log had it

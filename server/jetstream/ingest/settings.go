@@ -21,6 +21,7 @@ type settings struct {
 	transform       *subjects.Transform // nil for none
 	republish       *subjects.Transform // nil for none
 	headersOnly     bool                // of what is republished
+	random          func(int) int
 }
 
 // newSettings compiles a configuration. It was checked when it came, so that a transform which cannot be compiled
@@ -28,7 +29,7 @@ type settings struct {
 func newSettings(cfg *config.Stream, domain string, logger *slog.Logger) *settings {
 	s := &settings{
 		name: cfg.Name, letterhead: newLetterhead(cfg.Name, domain), noAck: cfg.NoAck, sealed: cfg.Sealed, counter: cfg.AllowCounter,
-		maxMessageBytes: int(cfg.MaxMessageBytes),
+		maxMessageBytes: int(cfg.MaxMessageBytes), random: rand.IntN,
 	}
 	compile := func(what, source, destination string) *subjects.Transform {
 		t, err := subjects.NewTransform(source, destination)
@@ -51,7 +52,7 @@ func (s *settings) stored(subject string) string {
 	if s.transform == nil {
 		return subject
 	}
-	if to, ok := s.transform.ApplyWith(subject, rand.IntN); ok {
+	if to, ok := s.transform.ApplyWith(subject, s.random); ok {
 		return to
 	}
 	return subject

@@ -22,6 +22,7 @@ type Stream struct {
 	// ctx ends when Close does not wait any longer for the log.
 	ctx    context.Context
 	cancel context.CancelFunc
+	ending sync.Once
 
 	messages, bytes atomic.Int64   // in the queue, those included that drain has taken and not handed on
 	unsettled       atomic.Int64   // records that were taken and not released
@@ -119,7 +120,8 @@ func (s *Stream) enqueue(r *record) bool {
 	s.queue = append(s.queue, r)
 	if !s.active {
 		s.active = true
-		s.draining.Go(s.drain)
+		s.draining.Add(1)
+		go s.drain()
 	}
 	return true
 }
@@ -157,7 +159,9 @@ func (s *Stream) Barrier(ctx context.Context) error {
 // Close ends the stream: it takes no more, and returns when what was taken is carried out and answered. It does
 // not wait for more than two seconds for a log that takes or answers nothing; what is left then gets no answer.
 // Calling it again does nothing.
-func (s *Stream) Close() {
+func (s *Stream) Close() { s.ending.Do(s.end) }
+
+func (s *Stream) end() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()

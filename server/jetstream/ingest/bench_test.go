@@ -1,0 +1,78 @@
+package ingest_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"runnel/jetlog"
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+	"runnel/server/accounts"
+	"runnel/server/jetstream/ingest"
+)
+
+// instant is a log that answers at once.
+type instant struct{ sequence uint64 }
+
+func (*instant) Name() string          { return "S" }
+func (*instant) Config() config.Stream { return streamConfig() }
+
+func (l *instant) Start(_ context.Context, _ command.Command, done func(jetlog.Result, error)) error {
+	l.sequence++
+	done(jetlog.Result{Sequence: l.sequence, Stored: true}, nil)
+	return nil
+}
+
+func (*instant) Load(uint64) (jetlog.Message, error) { return jetlog.Message{}, nil }
+
+// credits is an outlet that gives the publisher a credit for each answer.
+type credits struct {
+	staged int
+	given  chan int
+}
+
+func (c *credits) Publish(*accounts.Account, string, string, []byte, []byte) int {
+	c.staged++
+	return 1
+}
+
+func (c *credits) Flush() {
+	if c.staged > 0 {
+		c.given <- c.staged
+	}
+	c.staged = 0
+}
+
+func (*credits) Close() {}
+
+// BenchmarkPublish measures the way of a message through this package, from Take to its acknowledgement, with a
+// log and an outlet that cost nothing.
+func BenchmarkPublish(b *testing.B) {
+	header := block("Nats-Msg-Id", "0123456789abcdef")
+	payload := make([]byte, 128)
+	for _, h := range [][]byte{nil, header} {
+		for _, inFlight := range []int{1, 16, 256} {
+			b.Run(fmt.Sprintf("header=%t/inflight=%d", h != nil, inFlight), func(b *testing.B) {
+				c := &credits{given: make(chan int, inFlight)}
+				g := ingest.New(ingest.Config{Ackers: 1, Outlet: func() ingest.Outlet { return c }})
+				defer g.Close()
+				var stored atomic.Uint64
+				s := g.Open(new(accounts.Account), &instant{}, ingest.Hooks{
+					Stored: func(_ string, sequence uint64) { stored.Store(sequence) },
+				})
+				subject, reply := []byte("orders.new.eu"), []byte("_INBOX.abcdefghijklmnop.abcdef")
+				b.ReportAllocs()
+				for free := inFlight; b.Loop(); free-- {
+					for free == 0 {
+						free += <-c.given
+					}
+					if !s.Take(subject, reply, h, payload) {
+						b.Fatal("no room")
+					}
+				}
+			})
+		}
+	}
+}
