@@ -38,6 +38,8 @@ var (
 	ErrSeal = errors.New("seal is broken: the file was changed")
 	// ErrOrder is returned by a Writer for messages or facts that come out of order.
 	ErrOrder = errors.New("out of order")
+	// ErrCold is returned by a segment that does not read, for what is not in memory: see Cached.
+	ErrCold = errors.New("not in memory")
 	// ErrTooLarge is returned by a Writer for what does not fit in a file.
 	ErrTooLarge = errors.New("too large for a segment")
 )

@@ -29,6 +29,7 @@ type Segment struct {
 	cache  *Cache // may be nil
 	number uint64 // in the cache
 	closed atomic.Bool
+	cold   bool // reads nothing: see Cached
 
 	bytes    int64
 	place    location // of the footer
@@ -54,6 +55,15 @@ func Open(fs vfs.FS, name string, c Config) (*Segment, error) {
 		s.number = s.cache.enter()
 	}
 	return s, nil
+}
+
+// Cached returns the segment as one that answers from memory alone, with ErrCold where it would have to
+// read. It needs no Close.
+func (s *Segment) Cached() *Segment {
+	return &Segment{
+		name: s.name, frame: s.frame, id: s.id, cache: s.cache, number: s.number, cold: true,
+		bytes: s.bytes, place: s.place, checksum: s.checksum, footer: s.footer,
+	}
 }
 
 // load reads the end of the file and takes the footer from it.
@@ -193,6 +203,9 @@ func (s *Segment) readAt(at location, about concern) ([]byte, error) {
 	end := at.offset + uint64(at.bytes)
 	if end < at.offset || end > uint64(s.bytes) {
 		return nil, s.damaged(at.offset, about, errPlace)
+	}
+	if s.cold {
+		return nil, ErrCold
 	}
 	b := make([]byte, at.bytes)
 	if n, err := s.file.ReadAt(b, int64(at.offset)); n < len(b) {

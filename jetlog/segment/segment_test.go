@@ -548,6 +548,7 @@ func (d *data) verifyWritten(t *testing.T, c segment.WriterConfig, list []query)
 		if cache != nil {
 			check(t, s, list) // from the cache
 		}
+		checkCold(t, s.Cached(), list)
 		ok(t, s.Verify())
 		if got := s.Summary(); !reflect.DeepEqual(got, summary) {
 			t.Errorf("summary of the open file is %+v, of the written one %+v", got, summary)

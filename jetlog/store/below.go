@@ -14,6 +14,7 @@ type below struct {
 	layers []layer
 	gone   *removed
 	purged uint64 // every sequence up to here went at once some time
+	asker  *asker // of who looks, nil for memory alone
 }
 
 // at returns the position of the first layer that may have sequences >= seq.
@@ -32,7 +33,7 @@ func (b *below) find(seq uint64) layer {
 // meta returns what is known of a live message, the zero Meta if it is not live.
 func (b *below) meta(seq uint64) (jetlog.Meta, error) {
 	if l := b.find(seq); l != nil && !b.gone.has(seq) {
-		return l.meta(seq)
+		return l.meta(b.asker, seq)
 	}
 	return jetlog.Meta{}, nil
 }
@@ -40,7 +41,7 @@ func (b *below) meta(seq uint64) (jetlog.Meta, error) {
 // load returns a live message, one with sequence 0 if it is not live.
 func (b *below) load(seq uint64) (jetlog.Message, error) {
 	if l := b.find(seq); l != nil && !b.gone.has(seq) {
-		return l.load(seq)
+		return l.load(b.asker, seq)
 	}
 	return jetlog.Message{}, nil
 }
@@ -63,7 +64,7 @@ func (b *below) nextOf(filter jetlog.Filter, from uint64) (uint64, error) {
 func (b *below) nextIn(l layer, filter jetlog.Filter, from uint64) (uint64, error) {
 	last := l.span().last
 	for seq := b.gone.next(from); seq <= last; seq = b.gone.next(seq) {
-		candidate, err := l.nextOf(filter, seq)
+		candidate, err := l.nextOf(b.asker, filter, seq)
 		if err != nil || candidate == 0 {
 			return 0, err
 		}
@@ -97,7 +98,7 @@ func (b *below) lastOf(filter jetlog.Filter, upTo uint64) (uint64, error) {
 func (b *below) lastIn(l layer, filter jetlog.Filter, upTo uint64) (uint64, error) {
 	first := l.span().first
 	for seq := b.gone.prev(upTo); seq >= first && seq != 0; seq = b.gone.prev(seq) {
-		candidate, err := l.lastOf(filter, seq)
+		candidate, err := l.lastOf(b.asker, filter, seq)
 		if err != nil || candidate == 0 {
 			return 0, err
 		}
@@ -132,13 +133,13 @@ func (b *below) countIn(l layer, filter jetlog.Filter, from uint64) (uint64, err
 			return n, nil
 		}
 	}
-	n, err := l.countOf(filter, from)
+	n, err := l.countOf(b.asker, filter, from)
 	if err != nil || n == 0 {
 		return 0, err
 	}
 	b.gone.each(max(from, s.first), s.last, func(seq uint64) bool {
 		var m jetlog.Meta
-		if m, err = l.meta(seq); err == nil && m.Sequence != 0 && filter.Matches(m.Subject) {
+		if m, err = l.meta(b.asker, seq); err == nil && m.Sequence != 0 && filter.Matches(m.Subject) {
 			n--
 		}
 		return err == nil
@@ -173,7 +174,7 @@ func (b *below) sizeIn(l layer, from, to uint64) (messages, bytes uint64, err er
 	}
 	seq, err := b.nextIn(l, nil, max(from, s.first))
 	for ; err == nil && seq != 0 && seq <= to; seq, err = b.nextIn(l, nil, seq+1) {
-		m, err := l.meta(seq)
+		m, err := l.meta(b.asker, seq)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -188,7 +189,7 @@ func (b *below) firstAfter(time int64) (uint64, error) {
 		if l.span().lastTime < time {
 			continue
 		}
-		seq, err := l.firstAt(time)
+		seq, err := l.firstAt(b.asker, time)
 		if err != nil || seq == 0 {
 			return 0, err
 		}

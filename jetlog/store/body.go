@@ -137,10 +137,10 @@ func (b *body) Subject(subject string) (jetlog.SubjectState, error) {
 
 // Subjects calls yield for every subject with live messages that the filter matches, in order.
 func (b *body) Subjects(filter jetlog.Filter, yield func(string, jetlog.SubjectState) bool) error {
-	sources := []iter.Seq2[string, error]{(&table{memory: b.active}).subjects(filter)}
+	sources := []iter.Seq2[string, error]{(&table{memory: b.active}).subjects(b.asker, filter)}
 	for _, l := range b.layers {
 		if l.span().last > b.gone.floor {
-			sources = append(sources, l.subjects(filter))
+			sources = append(sources, l.subjects(b.asker, filter))
 		}
 	}
 	for subject, err := range merge(sources) {
@@ -171,7 +171,7 @@ func (b *body) MessageID(id []byte) (seq uint64, time int64, err error) {
 			continue
 		}
 		var v segment.Value
-		if v, ok, err = p.fact(idFact, h); err != nil {
+		if v, ok, err = p.fact(b.asker, idFact, h); err != nil {
 			return 0, 0, err
 		}
 		n = note{seq: v[0], time: int64(v[1])}

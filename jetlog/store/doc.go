@@ -11,9 +11,9 @@
 //
 // # Reading
 //
-// Read is for who goes through a stream, as a consumer's delivery does, and Load for single messages. Both
-// read files without any lock, look afterwards whether what they read was still there, and so hold up no
-// command, however slow the disk is.
+// Read is for who goes through a stream, as a consumer's delivery does, Load for single messages, and View
+// for questions about the state. None of them holds up a command while a disk is read, and a command that
+// reads holds up none of them: see question.go.
 //
 // # Order of events
 //

@@ -40,7 +40,7 @@ func (t *Stream) dump(w io.Writer, messages bool) error {
 	if err := t.Err(); err != nil {
 		fmt.Fprintf(w, "  halted: %v\n", err)
 	}
-	err := t.View(func(s *jetlog.Stream, m jetlog.Messages) error {
+	err := t.still(func(s *jetlog.Stream, m jetlog.Messages) error {
 		cfg, err := json.Marshal(s.Config())
 		if err != nil {
 			return err

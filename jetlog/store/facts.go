@@ -163,9 +163,9 @@ func (b *body) base(subject string) (jetlog.SubjectState, error) {
 // and it must be counted.
 func (b *body) inherited(h segment.Hash, subject string) (s jetlog.SubjectState, exact bool, err error) {
 	if b.frozen == nil {
-		return stored(b.parts, b.purged, h)
+		return stored(b.asker, b.parts, b.purged, h)
 	}
-	s, exact, err = b.frozen.state(h, subject)
+	s, exact, err = b.frozen.state(b.asker, h, subject)
 	if exact && b.purged > b.frozen.purged && s.Count > 0 && s.First <= b.purged {
 		exact = false
 	}
@@ -173,9 +173,9 @@ func (b *body) inherited(h segment.Hash, subject string) (s jetlog.SubjectState,
 }
 
 // stored returns what the newest file says that says something.
-func stored(parts []*part, purged uint64, h segment.Hash) (s jetlog.SubjectState, exact bool, err error) {
+func stored(a *asker, parts []*part, purged uint64, h segment.Hash) (s jetlog.SubjectState, exact bool, err error) {
 	for i := len(parts) - 1; i >= 0; i-- {
-		v, ok, err := parts[i].fact(subjectFact, h)
+		v, ok, err := parts[i].fact(a, subjectFact, h)
 		if err != nil {
 			return s, false, err
 		}

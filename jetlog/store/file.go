@@ -19,6 +19,7 @@ type file struct {
 	manifest.File
 	store   *Store
 	segment *segment.Segment
+	cached  *segment.Segment // the same, from memory alone
 	// failure is why the file could not be opened: its streams do not start.
 	failure error
 	// users are the store, as long as the catalog has the file, and whoever reads it without holding a
@@ -108,6 +109,7 @@ func (s *Store) openFile(e *manifest.File) *file {
 	if f.failure != nil {
 		return f
 	}
+	f.cached = f.segment.Cached()
 	sum := f.segment.Summary()
 	if sum.ID != e.ID || sum.Bytes != e.Bytes || sum.Checksum != e.Checksum {
 		f.failure = &segment.Corruption{

@@ -77,6 +77,7 @@ func (s *Store) Flush() error {
 	}
 	var tasks []*task
 	for _, stream := range s.Streams() {
+		stream.uncounted()
 		if f := stream.freeze(); f != nil {
 			tasks = append(tasks, &task{stream: stream, frozen: f})
 		}

@@ -30,7 +30,7 @@ type frozen struct {
 
 // state returns what was known of a subject at that moment, the table included; exact is false if that
 // must be counted. First and last may be of messages that have gone before.
-func (f *frozen) state(h segment.Hash, subject string) (s jetlog.SubjectState, exact bool, err error) {
+func (f *frozen) state(a *asker, h segment.Hash, subject string) (s jetlog.SubjectState, exact bool, err error) {
 	e, _ := f.facts.get(h)
 	switch {
 	case e.known:
@@ -38,7 +38,7 @@ func (f *frozen) state(h segment.Hash, subject string) (s jetlog.SubjectState, e
 	case e.scan:
 		return s, false, nil
 	default:
-		if s, exact, err = stored(f.parts, f.purged, h); !exact || err != nil {
+		if s, exact, err = stored(a, f.parts, f.purged, h); !exact || err != nil {
 			return s, false, err
 		}
 		s.Count -= min(e.gone, s.Count)
@@ -57,7 +57,7 @@ func (f *frozen) fact(h segment.Hash, subject string) (jetlog.SubjectState, erro
 	case e.known:
 		old = e.state
 	case !e.scan:
-		if old, exact, err = stored(f.parts, f.purged, h); err != nil {
+		if old, exact, err = stored(f.asker, f.parts, f.purged, h); err != nil {
 			return old, err
 		}
 		old.Count -= min(e.gone, old.Count)
@@ -104,7 +104,7 @@ func (b *body) freeze(first, last uint64) *frozen {
 		t.spanned.lastTime = meta.Time
 	}
 	f := &frozen{
-		below: below{layers: b.layers, gone: b.gone.clone(), purged: b.purged},
+		below: below{layers: b.layers, gone: b.gone.clone(), purged: b.purged, asker: direct},
 		table: t, key: b.key, parts: b.parts, facts: b.facts, ids: b.ids, forgot: b.forgot, bytes: b.bytes,
 		pages: map[uint64]*manifest.Page{},
 	}
@@ -127,8 +127,26 @@ func (b *body) freeze(first, last uint64) *frozen {
 	return f
 }
 
-// recount counts what is left of layers for which that is not known. What cannot be read stays as it is:
-// whoever needs it will be told.
+// uncounted reads what recount will need, while nothing is locked. What cannot be read stays as it is.
+func (t *Stream) uncounted() {
+	_ = t.View(func(_ *jetlog.Stream, m jetlog.Messages) error {
+		b, ok := m.(*body)
+		if !ok {
+			return nil
+		}
+		for _, l := range b.layers {
+			if s := l.span(); s.removed == manifest.Unknown {
+				if _, _, err := b.sizeIn(l, s.first, s.last); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// recount counts what is left of layers for which that is not known, from memory: see uncounted. What
+// is not there stays unknown until the next time.
 func (b *body) recount() {
 	for _, l := range b.layers {
 		s := l.span()

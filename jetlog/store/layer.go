@@ -14,14 +14,13 @@ import (
 // has. Sequences of 0 stand for none.
 type layer interface {
 	span() *span
-	meta(seq uint64) (jetlog.Meta, error)
-	load(seq uint64) (jetlog.Message, error)
-	next(from uint64) (uint64, error)
-	nextOf(filter jetlog.Filter, from uint64) (uint64, error)
-	lastOf(filter jetlog.Filter, upTo uint64) (uint64, error)
-	countOf(filter jetlog.Filter, from uint64) (uint64, error)
-	subjects(filter jetlog.Filter) iter.Seq2[string, error]
-	firstAt(time int64) (uint64, error)
+	meta(a *asker, seq uint64) (jetlog.Meta, error)
+	load(a *asker, seq uint64) (jetlog.Message, error)
+	nextOf(a *asker, filter jetlog.Filter, from uint64) (uint64, error)
+	lastOf(a *asker, filter jetlog.Filter, upTo uint64) (uint64, error)
+	countOf(a *asker, filter jetlog.Filter, from uint64) (uint64, error)
+	subjects(a *asker, filter jetlog.Filter) iter.Seq2[string, error]
+	firstAt(a *asker, time int64) (uint64, error)
 }
 
 // span is what a layer has, and how much of it has gone.
@@ -55,46 +54,47 @@ func (p *part) span() *span { return &p.spanned }
 // has reports whether the file has messages of the stream, not only facts.
 func (p *part) has() bool { return p.spanned.count > 0 }
 
-func (p *part) meta(seq uint64) (jetlog.Meta, error) {
-	m, ok, err := p.file.segment.Meta(p.stream, seq)
-	if !ok || err != nil {
+func (p *part) meta(a *asker, seq uint64) (jetlog.Meta, error) {
+	x, err := p.ask(a, question{kind: askMeta, number: seq})
+	if !x.ok || err != nil {
 		return jetlog.Meta{}, err
 	}
+	m := &x.message
 	return jetlog.Meta{Sequence: m.Sequence, Time: m.Time, Subject: m.Subject, Bytes: m.Bytes, Expires: m.Expires}, nil
 }
 
-func (p *part) load(seq uint64) (jetlog.Message, error) {
-	m, ok, err := p.file.segment.Load(p.stream, seq)
-	if !ok || err != nil {
+func (p *part) load(a *asker, seq uint64) (jetlog.Message, error) {
+	x, err := p.ask(a, question{kind: askLoad, number: seq})
+	if !x.ok || err != nil {
 		return jetlog.Message{}, err
 	}
-	return jetlog.Message{Sequence: m.Sequence, Time: m.Time, Subject: m.Subject, Header: m.Header, Payload: m.Payload}, nil
+	return messageOf(&x.message), nil
 }
 
-func (p *part) next(from uint64) (uint64, error) {
-	return found(p.file.segment.Next(p.stream, from))
+func messageOf(m *segment.Message) jetlog.Message {
+	return jetlog.Message{Sequence: m.Sequence, Time: m.Time, Subject: m.Subject, Header: m.Header, Payload: m.Payload}
 }
 
-func (p *part) firstAt(time int64) (uint64, error) {
-	return found(p.file.segment.FirstAt(p.stream, time))
+func (p *part) firstAt(a *asker, time int64) (uint64, error) {
+	return found(p.ask(a, question{kind: askFirstAt, number: uint64(time)}))
 }
 
 // found makes "there is none" the sequence 0, as everywhere above the files.
-func found(seq uint64, ok bool, err error) (uint64, error) {
-	if !ok {
-		seq = 0
+func found(x answer, err error) (uint64, error) {
+	if !x.ok || err != nil {
+		return 0, err
 	}
-	return seq, err
+	return x.number, nil
 }
 
 // nextOf asks for each pattern: the file finds the next of one by its index.
-func (p *part) nextOf(filter jetlog.Filter, from uint64) (uint64, error) {
+func (p *part) nextOf(a *asker, filter jetlog.Filter, from uint64) (uint64, error) {
 	if filter.All() {
-		return p.next(from)
+		return found(p.ask(a, question{kind: askNext, number: from}))
 	}
 	first := uint64(0)
 	for _, pattern := range filter {
-		seq, err := found(p.file.segment.NextOf(p.stream, pattern, from))
+		seq, err := found(p.ask(a, question{kind: askNext, pattern: pattern, number: from}))
 		if err != nil {
 			return 0, err
 		}
@@ -105,13 +105,13 @@ func (p *part) nextOf(filter jetlog.Filter, from uint64) (uint64, error) {
 	return first, nil
 }
 
-func (p *part) lastOf(filter jetlog.Filter, upTo uint64) (uint64, error) {
+func (p *part) lastOf(a *asker, filter jetlog.Filter, upTo uint64) (uint64, error) {
 	if filter.All() {
-		return found(p.file.segment.LastOf(p.stream, "", upTo))
+		return found(p.ask(a, question{kind: askLast, number: upTo}))
 	}
 	last := uint64(0)
 	for _, pattern := range filter {
-		seq, err := found(p.file.segment.LastOf(p.stream, pattern, upTo))
+		seq, err := found(p.ask(a, question{kind: askLast, pattern: pattern, number: upTo}))
 		if err != nil {
 			return 0, err
 		}
@@ -121,23 +121,24 @@ func (p *part) lastOf(filter jetlog.Filter, upTo uint64) (uint64, error) {
 }
 
 // countOf adds up what the index says for each pattern, if no message can match two of them.
-func (p *part) countOf(filter jetlog.Filter, from uint64) (uint64, error) {
+func (p *part) countOf(a *asker, filter jetlog.Filter, from uint64) (uint64, error) {
 	if filter.All() {
-		return p.file.segment.CountOf(p.stream, "", from)
+		x, err := p.ask(a, question{kind: askCount, number: from})
+		return x.number, err
 	}
 	sum := uint64(0)
 	if disjoint(filter) {
 		for _, pattern := range filter {
-			n, err := p.file.segment.CountOf(p.stream, pattern, from)
+			x, err := p.ask(a, question{kind: askCount, pattern: pattern, number: from})
 			if err != nil {
 				return 0, err
 			}
-			sum += n
+			sum += x.number
 		}
 		return sum, nil
 	}
-	seq, err := p.nextOf(filter, from)
-	for ; err == nil && seq != 0; seq, err = p.nextOf(filter, seq+1) {
+	seq, err := p.nextOf(a, filter, from)
+	for ; err == nil && seq != 0; seq, err = p.nextOf(a, filter, seq+1) {
 		sum++
 	}
 	return sum, err
@@ -156,18 +157,19 @@ func disjoint(filter jetlog.Filter) bool {
 }
 
 // subjects goes through the dictionary, which is sorted.
-func (p *part) subjects(filter jetlog.Filter) iter.Seq2[string, error] {
+func (p *part) subjects(a *asker, filter jetlog.Filter) iter.Seq2[string, error] {
 	pattern := ""
 	if len(filter) == 1 {
 		pattern = filter[0]
 	}
 	return func(yield func(string, error) bool) {
-		for s, err := range p.file.segment.Subjects(p.stream, pattern) {
-			if err != nil {
-				yield("", err)
-				return
-			}
-			if (len(filter) < 2 || filter.Matches(s.Subject)) && !yield(s.Subject, nil) {
+		x, err := p.ask(a, question{kind: askSubjects, pattern: pattern})
+		if err != nil {
+			yield("", err)
+			return
+		}
+		for _, subject := range x.subjects {
+			if (len(filter) < 2 || filter.Matches(subject)) && !yield(subject, nil) {
 				return
 			}
 		}
@@ -175,35 +177,38 @@ func (p *part) subjects(filter jetlog.Filter) iter.Seq2[string, error] {
 }
 
 // fact returns what the facts say under a hash.
-func (p *part) fact(k segment.FactKind, h segment.Hash) (segment.Value, bool, error) {
-	return p.file.segment.Fact(p.stream, k, h)
+func (p *part) fact(a *asker, k segment.FactKind, h segment.Hash) (segment.Value, bool, error) {
+	x, err := p.ask(a, question{kind: askFact, fact: k, hash: h})
+	return x.value, x.ok, err
 }
 
-// table is a memory table that is frozen.
+// table is a memory table that is frozen. It knows the answer to everything.
 type table struct {
 	spanned span
 	memory  *jetlog.Memory
 }
 
-func (t *table) span() *span                             { return &t.spanned }
-func (t *table) meta(seq uint64) (jetlog.Meta, error)    { return t.memory.Meta(seq) }
-func (t *table) load(seq uint64) (jetlog.Message, error) { return t.memory.Load(seq) }
-func (t *table) next(from uint64) (uint64, error)        { return t.memory.Next(from) }
-func (t *table) firstAt(time int64) (uint64, error)      { return t.memory.FirstAfter(time) }
+func (t *table) span() *span { return &t.spanned }
 
-func (t *table) nextOf(filter jetlog.Filter, from uint64) (uint64, error) {
+func (t *table) meta(_ *asker, seq uint64) (jetlog.Meta, error) { return t.memory.Meta(seq) }
+
+func (t *table) load(_ *asker, seq uint64) (jetlog.Message, error) { return t.memory.Load(seq) }
+
+func (t *table) firstAt(_ *asker, time int64) (uint64, error) { return t.memory.FirstAfter(time) }
+
+func (t *table) nextOf(_ *asker, filter jetlog.Filter, from uint64) (uint64, error) {
 	return t.memory.NextOf(filter, from)
 }
 
-func (t *table) lastOf(filter jetlog.Filter, upTo uint64) (uint64, error) {
+func (t *table) lastOf(_ *asker, filter jetlog.Filter, upTo uint64) (uint64, error) {
 	return t.memory.LastOf(filter, upTo)
 }
 
-func (t *table) countOf(filter jetlog.Filter, from uint64) (uint64, error) {
+func (t *table) countOf(_ *asker, filter jetlog.Filter, from uint64) (uint64, error) {
 	return t.memory.Count(filter, from)
 }
 
-func (t *table) subjects(filter jetlog.Filter) iter.Seq2[string, error] {
+func (t *table) subjects(_ *asker, filter jetlog.Filter) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		// Memory tables cannot fail.
 		_ = t.memory.Subjects(filter, func(subject string, _ jetlog.SubjectState) bool { return yield(subject, nil) })

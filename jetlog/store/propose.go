@@ -119,43 +119,55 @@ func (s *Store) refusal(err error) error {
 
 // apply carries out commands that are safe, and answers them. With a failure of the store they are only
 // answered.
-func (t *Stream) apply(batch []entry, answers []answer, failure error) {
+func (t *Stream) apply(a *asker, batch []entry, outcomes []outcome, failure error) {
 	if t.sync && failure == nil {
 		// The log promises less than this stream does.
 		if err := t.log().WaitSynced(context.Background(), batch[len(batch)-1].position); err != nil {
 			failure = t.halt(t.store.refusal(err))
 		}
 	}
-	if failure == nil {
-		t.applyLocked(batch, answers)
+	for n := 0; failure == nil && n < len(batch); {
+		n += t.applySome(a, batch[n:], outcomes[n:])
+		if a.asked {
+			a.learn()
+		}
 	}
 	for i := range batch {
 		if failure != nil {
-			answers[i] = answer{err: failure}
+			outcomes[i].err = failure
 		}
-		batch[i].done(answers[i].result, answers[i].err)
-		answers[i] = answer{}
+		batch[i].done(outcomes[i].result, outcomes[i].err)
+		outcomes[i] = outcome{}
 	}
 }
 
-// applyLocked carries commands out under one lock. The first that cannot be read halts the stream: those
-// behind it must not be applied to a state that lacks it.
-func (t *Stream) applyLocked(batch []entry, answers []answer) {
+// applySome carries commands out under one lock, up to one that has to ask a file, and returns how many. The
+// first that cannot be read halts the stream: those behind it must not be applied to a state that lacks
+// it. What the asker knows is for the first command.
+func (t *Stream) applySome(a *asker, batch []entry, outcomes []outcome) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i := range batch {
-		e, a := &batch[i], &answers[i]
-		if a.err = t.Err(); a.err != nil {
+	for n := range batch {
+		e, o := &batch[n], &outcomes[n]
+		if o.err = t.Err(); o.err != nil {
 			t.strand(e)
 			continue
 		}
-		if a.result, a.err = t.state.Apply(e.command, t.messages); a.err != nil {
-			a.err = t.halt(damageOf(t.id, t.name, a.err))
+		t.body.asker = a
+		o.result, o.err = t.state.Apply(e.command, t.messages)
+		t.body.asker = nil
+		if o.err != nil {
+			if again, err := a.pending(); again && err == nil {
+				return n
+			}
+			o.err = t.halt(damageOf(t.id, t.name, o.err))
 			t.strand(e)
 			continue
 		}
 		t.position = e.position
+		a.forget()
 	}
+	return len(batch)
 }
 
 // startInMemory carries out a command of a stream without a log.

@@ -52,7 +52,7 @@ func (t *Stream) Load(seq uint64) (jetlog.Message, error) {
 		if p == nil || err != nil {
 			return m, t.blame(err)
 		}
-		m, err = p.load(seq)
+		m, err = p.load(direct, seq)
 		p.file.leave()
 		if err != nil {
 			return jetlog.Message{}, t.blame(err)
@@ -234,7 +234,7 @@ func (r *reading) scan(p *part) error {
 	if r.filter.All() {
 		selects = nil
 	} else {
-		seq, err := p.nextOf(r.filter, r.next)
+		seq, err := p.nextOf(direct, r.filter, r.next)
 		if err != nil {
 			return err
 		}
@@ -245,7 +245,8 @@ func (r *reading) scan(p *part) error {
 		r.next = seq
 	}
 	next, err := p.file.segment.Scan(p.stream, r.next, selects, func(m *segment.Message) bool {
-		r.take(&jetlog.Message{Sequence: m.Sequence, Time: m.Time, Subject: m.Subject, Header: m.Header, Payload: m.Payload})
+		message := messageOf(m)
+		r.take(&message)
 		return !r.full()
 	})
 	if err != nil {

@@ -38,6 +38,7 @@ func (s *Store) restore(e *manifest.Stream) error {
 		parts = append(parts, newPart(f, t.id, &e.Parts[i]))
 	}
 	b.setParts(parts)
+	b.asker = direct // while the store is opened
 	return nil
 }
 
@@ -64,6 +65,9 @@ func (s *Store) replay(recovered *wal.Recovered, report *Report) error {
 	}
 	for _, t := range s.Streams() {
 		t.judge(damage)
+		if t.body != nil {
+			t.body.asker = nil
+		}
 	}
 	for group := range unknown {
 		s.log.Release(group, wal.End)

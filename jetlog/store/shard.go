@@ -21,12 +21,6 @@ type entry struct {
 	done     func(jetlog.Result, error)
 }
 
-// answer is the result of a command that was applied, or why it was not.
-type answer struct {
-	result jetlog.Result
-	err    error
-}
-
 // shard applies the commands of some streams, in the order of the log, as soon as they are safe.
 //
 // Invariant: commands of one stream are in the queue in the order of their indexes.
@@ -157,7 +151,8 @@ const applyAtOnce = 256
 // run is the applier.
 func (sh *shard) run() {
 	var batch []entry
-	answers := make([]answer, applyAtOnce)
+	outcomes := make([]outcome, applyAtOnce)
+	var asker asker
 	for {
 		var failure error
 		var ok bool
@@ -169,7 +164,7 @@ func (sh *shard) run() {
 			for n < min(len(rest), applyAtOnce) && rest[n].stream == rest[0].stream {
 				n++
 			}
-			rest[0].stream.apply(rest[:n], answers[:n], failure)
+			rest[0].stream.apply(&asker, rest[:n], outcomes[:n], failure)
 			rest = rest[n:]
 		}
 		clear(batch)

@@ -87,6 +87,7 @@ type Store struct {
 	shards   []*shard
 	waiters  waiters
 	readings readings
+	looks    looks
 	never    context.Context       // that has ended
 	memory   atomic.Int64          // about what memory tables take
 	starved  atomic.Bool           // the last flush met a full disk

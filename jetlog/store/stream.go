@@ -84,17 +84,6 @@ func (t *Stream) Err() error {
 	return nil
 }
 
-// View calls do with the stream's state and messages, which do not change meanwhile. do must neither
-// change nor keep what it is given, and should be quick: commands of the stream wait for it.
-func (t *Stream) View(do func(*jetlog.Stream, jetlog.Messages) error) error {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	if t.state == nil {
-		return t.Err()
-	}
-	return do(t.state, t.messages)
-}
-
 // State returns sequences, times and sizes.
 func (t *Stream) State() (state jetlog.State) {
 	// View fails only for a stream that did not start, which has no state.
@@ -182,5 +171,5 @@ func (t *Stream) blame(err error) error {
 // Check verifies the whole stream: reads every message and compares everything that is counted. It
 // stops the stream's commands meanwhile.
 func (t *Stream) Check() error {
-	return t.View(func(stream *jetlog.Stream, m jetlog.Messages) error { return stream.Check(m) })
+	return t.still(func(stream *jetlog.Stream, m jetlog.Messages) error { return stream.Check(m) })
 }
