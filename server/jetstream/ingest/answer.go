@@ -71,20 +71,21 @@ func (s *Stream) pass(a *acker) {
 
 // appendAck appends what the publisher is told; nothing when it is not known what became of the message.
 func (s *Stream) appendAck(out []byte, cfg *settings, r *record) []byte {
-	var a ack
+	ack := api.PubAck{Stream: cfg.name}
 	switch {
 	case r.refusal != nil:
-		a.err = r.refusal
+		ack.Error = r.refusal
 	case r.err != nil:
-		if a.err = failure(r.err); a.err == nil {
+		if ack.Error = failure(r.err); ack.Error == nil {
 			return out
 		}
 	case r.result.Code != 0:
-		a.err = api.NewError(r.result.Code, r.result.Detail)
+		ack.Error = api.NewError(r.result.Code, r.result.Detail)
 	default:
-		a.sequence, a.duplicate, a.total = r.result.Sequence, r.result.Duplicate, r.result.Total
+		ack.Domain = s.ingest.cfg.Domain
+		ack.Sequence, ack.Duplicate, ack.Value = r.result.Sequence, r.result.Duplicate, r.result.Total
 	}
-	return cfg.letterhead.append(out, &a)
+	return api.AppendPubAck(out, &ack)
 }
 
 // failure returns what is told about an error of the log. It is nil when nothing can be told: the stream is closed,

@@ -11,11 +11,10 @@ import (
 
 // settings are what a stream's configuration means for its publishers. They do not change.
 type settings struct {
-	name       string
-	letterhead letterhead
-	noAck      bool
-	sealed     bool
-	counter    bool
+	name    string
+	noAck   bool
+	sealed  bool
+	counter bool
 	// maxMessageBytes bounds the sum of header and payload; negative for no limit.
 	maxMessageBytes int
 	transform       *subjects.Transform // nil for none
@@ -26,9 +25,9 @@ type settings struct {
 
 // newSettings compiles a configuration. It was checked when it came, so that a transform which cannot be compiled
 // is logged, and left out.
-func newSettings(cfg *config.Stream, domain string, logger *slog.Logger) *settings {
+func newSettings(cfg *config.Stream, logger *slog.Logger) *settings {
 	s := &settings{
-		name: cfg.Name, letterhead: newLetterhead(cfg.Name, domain), noAck: cfg.NoAck, sealed: cfg.Sealed, counter: cfg.AllowCounter,
+		name: cfg.Name, noAck: cfg.NoAck, sealed: cfg.Sealed, counter: cfg.AllowCounter,
 		maxMessageBytes: int(cfg.MaxMessageBytes), random: rand.IntN,
 	}
 	compile := func(what, source, destination string) *subjects.Transform {

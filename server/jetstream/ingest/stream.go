@@ -66,7 +66,7 @@ func newStream(g *Ingest, a *accounts.Account, log Log, h Hooks) *Stream {
 // Configure takes the log's configuration over. It is to be called after a new one was applied.
 func (s *Stream) Configure() {
 	cfg := s.log.Config()
-	s.settings.Store(newSettings(&cfg, s.ingest.cfg.Domain, s.ingest.cfg.Logger))
+	s.settings.Store(newSettings(&cfg, s.ingest.cfg.Logger))
 }
 
 // Take takes a message over that was published on one of the stream's subjects: it copies it and returns. It is

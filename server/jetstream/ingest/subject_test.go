@@ -83,7 +83,8 @@ func TestRepublish(t *testing.T) {
 		"everything": {all, []publish{
 			{"s.a", "one", nil, "out.s.a|Nats-Stream: S|Nats-Subject: s.a|Nats-Sequence: 1|Nats-Time-Stamp: T|Nats-Last-Sequence: 0|one"},
 			{
-				"s.a", "two", []string{"X", "y", "Nats-Msg-Id", "m"},
+				"s.a", "two",
+				[]string{"X", "y", "Nats-Msg-Id", "m"},
 				"out.s.a|X: y|Nats-Msg-Id: m|Nats-Stream: S|Nats-Subject: s.a|Nats-Sequence: 2|Nats-Time-Stamp: T|Nats-Last-Sequence: 1|two",
 			},
 			{"s.a", "two", []string{"X", "y", "Nats-Msg-Id", "m"}, ""},
@@ -92,7 +93,8 @@ func TestRepublish(t *testing.T) {
 		"headers only": {
 			republish(config.Republish{Source: ">", Destination: "out.>", HeadersOnly: true}),
 			[]publish{{
-				"s.a", "four", []string{"X", "y"},
+				"s.a", "four",
+				[]string{"X", "y"},
 				"out.s.a|X: y|Nats-Stream: S|Nats-Subject: s.a|Nats-Sequence: 1|Nats-Time-Stamp: T|Nats-Last-Sequence: 0|Nats-Msg-Size: 4|",
 			}},
 		},
@@ -104,7 +106,8 @@ func TestRepublish(t *testing.T) {
 			},
 		},
 		"what claims to be from elsewhere": {all, []publish{{
-			"s.a", "x", []string{"Nats-Stream", "fake", "Nats-Sequence", "77", "Nats-Msg-Size", "9", "Nats-Streams", "s"},
+			"s.a", "x",
+			[]string{"Nats-Stream", "fake", "Nats-Sequence", "77", "Nats-Msg-Size", "9", "Nats-Streams", "s"},
 			"out.s.a|Nats-Streams: s|Nats-Stream: S|Nats-Subject: s.a|Nats-Sequence: 1|Nats-Time-Stamp: T|Nats-Last-Sequence: 0|x",
 		}}},
 		"no source": {republish(config.Republish{Destination: "out.>"}), []publish{
