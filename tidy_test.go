@@ -53,7 +53,7 @@ var layers = []layer{
 	{"jetlog/codec", "", ""},
 	{"jetlog/config", "subjects", ""},
 	{"jetlog/command", "jetlog/codec jetlog/config", ""},
-	{"jetlog/schedule", "", ""},
+	{"jetlog/schedule", "headers", ""},
 	{"jetlog/body", "subjects jetlog/codec jetlog/config", ""},
 	{"jetlog", "subjects headers jetlog/codec jetlog/config jetlog/command jetlog/body jetlog/schedule", ""},
 	{"jetlog/segment", "subjects jetlog/vfs", compress + "/s2 " + crypto},
@@ -67,7 +67,8 @@ var layers = []layer{
 	// 2: the parts of a server, each alone.
 	{"server/wire", "subjects headers", ""},
 	{"server/accounts", "subjects", nkeys + " " + crypto},
-	{"server/monitor", "subjects", metrics},
+	{"server/jetstream/api", "subjects headers jetlog/config", ""},
+	{"server/monitor", "subjects jetlog/config server/jetstream/api", metrics},
 	{"server/websocket", "", compress + " " + ws},
 	{"server/logs", "", ""},
 	{
@@ -79,7 +80,6 @@ var layers = []layer{
 	{"server/engine", "subjects headers server/wire server/accounts server/monitor server/websocket server/logs", xsys},
 	// 4: services on the bus.
 	{"server/system", "subjects headers server/wire server/accounts server/monitor server/logs server/engine", compress + "/s2"},
-	{"server/jetstream/api", "subjects headers jetlog/config", ""},
 	{"server/jetstream/backup", "subjects headers jetlog/config jetlog/body", compress + "/s2"},
 	{
 		"server/jetstream/ingest",

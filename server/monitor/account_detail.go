@@ -9,7 +9,7 @@ type AccountDetail struct {
 	IsSystem          bool                  `json:"is_system,omitempty"`
 	Expired           bool                  `json:"expired"`
 	Complete          bool                  `json:"complete"`
-	JetStreamEnabled  bool                  `json:"jetstream_enabled"`
+	JetStreamEnabled  bool                  `json:"jetstream_enabled"` // filled in by the page
 	LeafNodes         int                   `json:"leafnode_connections"`
 	Connections       int                   `json:"client_connections"`
 	Subscriptions     int                   `json:"subscriptions"`

@@ -42,7 +42,13 @@ func (p *Pages) AccountDetail(name string) (*AccountDetail, error) {
 	if !ok {
 		return nil, badRequest("Account %s does not exist", name)
 	}
+	detail.JetStreamEnabled = p.hasJetStream(name)
 	return &detail, nil
+}
+
+// hasJetStream reports whether an account may use JetStream.
+func (p *Pages) hasJetStream(account string) bool {
+	return slices.ContainsFunc(p.source.JetStreamAccounts(), func(a JetStreamAccount) bool { return a.ID == account })
 }
 
 // AccstatzOptions are the parameters of the account figures page.

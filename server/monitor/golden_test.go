@@ -63,6 +63,30 @@ func TestGoldenSystem(t *testing.T) {
 	})
 }
 
+// TestGoldenJetStream has the pages of a server with JetStream.
+func TestGoldenJetStream(t *testing.T) {
+	tests := []struct{ name, target string }{
+		{"js-varz", "/varz"},
+		{"js-jsz", "/jsz"},
+		{"js-jsz-accounts", "/jsz?accounts=true"},
+		{"js-jsz-streams", "/jsz?streams=1"},
+		{"js-jsz-all", "/jsz?consumers=1&config=1&raft=1&direct-consumers=1&leader-only=1&stream-leader-only=1"},
+		{"js-accountz-detail", "/accountz?acc=A"},
+		{"js-healthz", "/healthz"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := get(monitor.Handler(newPages(newJetStream()), ""), tt.target)
+				compareGolden(t, tt.name, w.Body.Bytes())
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		compareGolden(t, "js-statsz", indent(t, newPages(newJetStream()).Statsz()))
+	})
+}
+
 func TestGoldenUnwell(t *testing.T) {
 	s := newSource()
 	s.health = errors.New("shutting down")

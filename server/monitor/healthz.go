@@ -1,9 +1,11 @@
 package monitor
 
-import "net/http"
+import (
+	"fmt"
+	"net/http"
+)
 
-// HealthzOptions are the parameters of the health probe. Those about JetStream narrow down or widen what is
-// checked; as long as the server has no JetStream, only the server itself can be unwell.
+// HealthzOptions are the parameters of the health probe. Those about JetStream narrow down what is checked.
 type HealthzOptions struct {
 	JSEnabledOnly bool   // only whether JetStream runs where it is enabled
 	JSServerOnly  bool   // not streams and consumers
@@ -28,14 +30,18 @@ func (o *HealthzOptions) parameters() []parameter {
 }
 
 // Healthz is the answer of the health probe. StatusCode is the HTTP status; $SYS shows it in the JSON.
+//
+// Degraded lists what works although something was lost. It does not make the server unwell: no restart would bring
+// it back.
 type Healthz struct {
 	Status     string         `json:"status"` // "ok", "unavailable" or "error"
 	StatusCode int            `json:"status_code,omitempty"`
 	Error      string         `json:"error,omitempty"`
 	Errors     []HealthzError `json:"errors,omitempty"`
+	Degraded   []HealthzError `json:"degraded,omitempty"`
 }
 
-// HealthzError is one thing that is wrong, listed when details are asked for.
+// HealthzError is one thing that is wrong.
 type HealthzError struct {
 	Type     string `json:"type"` // "CONN", "JETSTREAM", "ACCOUNT", "STREAM" or "CONSUMER"
 	Account  string `json:"account,omitempty"`
@@ -44,26 +50,60 @@ type HealthzError struct {
 	Error    string `json:"error,omitempty"`
 }
 
+// maxHealthErrors bounds an answer of the health probe.
+const maxHealthErrors = 100
+
 // Healthz probes the server.
 func (p *Pages) Healthz(o HealthzOptions) *Healthz {
 	switch {
 	case o.Stream != "" && o.Account == "":
-		return unwell(http.StatusBadRequest, "error", `"account" must not be empty when checking stream health`, o)
+		return unwell(http.StatusBadRequest, o, HealthzError{Error: `"account" must not be empty when checking stream health`})
 	case o.Consumer != "" && o.Stream == "":
-		return unwell(http.StatusBadRequest, "error", `"stream" must not be empty when checking consumer health`, o)
+		return unwell(http.StatusBadRequest, o, HealthzError{Error: `"stream" must not be empty when checking consumer health`})
 	}
 	if err := p.source.Health(); err != nil {
-		return unwell(http.StatusServiceUnavailable, "unavailable", err.Error(), o)
+		return unwell(http.StatusServiceUnavailable, o, HealthzError{Error: err.Error()})
 	}
-	return &Healthz{Status: "ok", StatusCode: http.StatusOK}
+	if !p.source.Identity().JetStream {
+		return well()
+	}
+	return p.jetStreamHealth(o)
 }
 
-func unwell(code int, status, text string, o HealthzOptions) *Healthz {
-	h := &Healthz{Status: status, StatusCode: code}
-	if o.Details {
-		h.Errors = []HealthzError{{Type: "CONN", Error: text}}
-	} else {
-		h.Error = text
+// well is the answer of a server to which nothing is wrong.
+func well() *Healthz { return &Healthz{Status: "ok", StatusCode: http.StatusOK} }
+
+// unwell is the answer of a server, or to a request, with which something is wrong: the first thing in words, or all
+// of them with details.
+func unwell(code int, o HealthzOptions, errors ...HealthzError) *Healthz {
+	h := &Healthz{Status: "unavailable", StatusCode: code}
+	if o.Details || code == http.StatusBadRequest {
+		h.Status = "error"
 	}
+	if !o.Details {
+		if h.Error = errors[0].Error; len(errors) > 1 {
+			h.Error += fmt.Sprintf(" (and %d more, details=1 lists them)", len(errors)-1)
+		}
+		return h
+	}
+	for i := range errors {
+		errors[i].Type = errors[i].kind()
+	}
+	h.Errors = errors[:min(len(errors), maxHealthErrors)]
 	return h
+}
+
+// kind is the type of what is wrong, by what it concerns.
+func (e *HealthzError) kind() string {
+	switch {
+	case e.Type != "":
+		return e.Type
+	case e.Consumer != "":
+		return "CONSUMER"
+	case e.Stream != "":
+		return "STREAM"
+	case e.Account != "":
+		return "ACCOUNT"
+	}
+	return "CONN"
 }

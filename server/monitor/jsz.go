@@ -1,14 +1,18 @@
 package monitor
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // JszOptions are the parameters of the JetStream page.
 type JszOptions struct {
-	Account          string // only this account, implies Accounts
+	Account          string // only this account, whatever the window
 	Accounts         bool   // list accounts
 	Streams          bool   // list streams, implies Accounts
 	Consumers        bool   // list consumers, implies Streams
-	DirectConsumers  bool   // also those of mirrors and sources
+	DirectConsumers  bool   // also those of mirrors and sources, of which this server has none
 	Config           bool   // with their configuration
 	LeaderOnly       bool   // only an answer from the meta leader
 	StreamLeaderOnly bool   // only streams that this server leads
@@ -32,47 +36,98 @@ func (o *JszOptions) parameters() []parameter {
 	}
 }
 
-// Jsz is the JetStream page of a server that has no JetStream: all figures are 0.
+// Jsz is the JetStream page; all figures are 0 while JetStream is off. Those outside of accounts are of the whole
+// server, whatever a request is about.
 type Jsz struct {
 	JetStreamStats
-	ServerID  string          `json:"server_id"`
-	Now       time.Time       `json:"now"`
-	Disabled  bool            `json:"disabled,omitempty"`
-	Config    JetStreamConfig `json:"config"`
-	Streams   int             `json:"streams"`
-	Consumers int             `json:"consumers"`
-	Messages  uint64          `json:"messages"`
-	Bytes     uint64          `json:"bytes"`
-	Total     int             `json:"total"`
+	ServerID        string           `json:"server_id"`
+	Now             time.Time        `json:"now"`
+	Disabled        bool             `json:"disabled,omitempty"`
+	Config          JetStreamConfig  `json:"config"`
+	Limits          *JetStreamLimits `json:"limits,omitempty"`
+	Streams         int              `json:"streams"`
+	StreamsLeader   int              `json:"streams_leader,omitempty"` // that this server leads; with RaftGroups
+	Consumers       int              `json:"consumers"`
+	ConsumersLeader int              `json:"consumers_leader,omitempty"`
+	Messages        uint64           `json:"messages"`
+	Bytes           uint64           `json:"bytes"`
+	Problems        []Problem        `json:"problems,omitempty"` // what is wrong, the worst first
+	Details         []JszAccount     `json:"account_details,omitempty"`
+	Total           int              `json:"total"` // accounts that there are
 }
 
-// JetStreamStats says how much JetStream uses.
-type JetStreamStats struct {
-	MemoryBytes          uint64            `json:"memory"`
-	StorageBytes         uint64            `json:"storage"`
-	ReservedMemoryBytes  uint64            `json:"reserved_memory"`
-	ReservedStorageBytes uint64            `json:"reserved_storage"`
-	Accounts             int               `json:"accounts"`
-	HAAssets             int               `json:"ha_assets"`
-	API                  JetStreamAPIStats `json:"api"`
+// JszAccount is an account on the JetStream page.
+type JszAccount struct {
+	JetStreamAccount
+	Streams []StreamDetail `json:"stream_detail,omitempty"` // ordered by name
 }
 
-// JetStreamAPIStats counts requests to the JetStream API.
-type JetStreamAPIStats struct {
-	Level  int    `json:"level"`
-	Total  uint64 `json:"total"`
-	Errors uint64 `json:"errors"`
+// Jsz returns the JetStream page. A server alone leads everything and has no raft groups, so it answers requests that
+// are for leaders.
+func (p *Pages) Jsz(o JszOptions) (*Jsz, error) {
+	page := &Jsz{ServerID: p.source.Identity().ID, Now: now()}
+	js, on := p.source.JetStream()
+	if !on {
+		page.Disabled = true
+		return page, nil
+	}
+	page.JetStreamStats, page.Config, page.Limits = js.Stats, js.Config, &js.Limits
+	page.Streams, page.Consumers, page.Messages, page.Bytes = js.Streams, js.Consumers, js.Messages, js.Bytes
+	page.Problems = worstFirst(js.Problems)
+	if o.RaftGroups {
+		page.StreamsLeader, page.ConsumersLeader = js.Streams, js.Consumers
+	}
+	accounts := p.jetStreamAccounts()
+	page.Total = len(accounts)
+	switch {
+	case o.Account != "":
+		accounts = slices.DeleteFunc(accounts, func(a JetStreamAccount) bool { return a.ID != o.Account })
+	case o.Accounts || o.Streams || o.Consumers:
+		accounts = cut(accounts, window(o.Offset, o.Limit))
+	default:
+		return page, nil
+	}
+	for _, a := range accounts {
+		page.Details = append(page.Details, JszAccount{a, p.jszStreams(a.ID, o)})
+	}
+	return page, nil
 }
 
-// JetStreamConfig is the limits of JetStream on this server.
-type JetStreamConfig struct {
-	MaxMemoryBytes  int64 `json:"max_memory"`
-	MaxStorageBytes int64 `json:"max_storage"`
+// jetStreamAccounts returns the accounts with JetStream, ordered by their ids.
+func (p *Pages) jetStreamAccounts() []JetStreamAccount {
+	accounts := p.source.JetStreamAccounts()
+	slices.SortFunc(accounts, func(a, b JetStreamAccount) int { return cmp.Compare(a.ID, b.ID) })
+	return accounts
 }
 
-// Jsz returns the JetStream page.
-func (p *Pages) Jsz(JszOptions) (*Jsz, error) {
-	return &Jsz{ServerID: p.source.Identity().ID, Now: now(), Disabled: true}, nil
+// jszStreams returns the streams of an account if they are asked for, with their consumers ordered by name.
+func (p *Pages) jszStreams(account string, o JszOptions) []StreamDetail {
+	if !o.Streams && !o.Consumers {
+		return nil
+	}
+	query := StreamQuery{Consumers: o.Consumers, Config: o.Config}
+	streams := slices.SortedFunc(p.source.JetStreamStreams(account, query), func(a, b StreamDetail) int {
+		return cmp.Compare(a.Name, b.Name)
+	})
+	for i := range streams {
+		slices.SortFunc(streams[i].Consumers, func(a, b ConsumerDetail) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	return streams
+}
+
+// worstFirst orders problems: those that stop something, then by what they concern.
+func worstFirst(problems []Problem) []Problem {
+	rank := func(p *Problem) int {
+		if p.Down {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(rank(&a), rank(&b)), cmp.Compare(a.Account, b.Account),
+			cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Consumer, b.Consumer))
+	})
+	return problems
 }
 
 // RaftzOptions are the parameters of the raft groups page.

@@ -1,11 +1,9 @@
 package monitor
 
 import (
-	"cmp"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -36,8 +34,8 @@ func metricsHandler(pages *Pages) http.Handler {
 	})
 }
 
-// metrics reads the source anew for every scrape. No label has a value that clients can invent, so the
-// number of series is bounded.
+// metrics reads the source anew for every scrape. Labels have names that people chose, and of those only so many
+// that the number of series is bounded.
 type metrics struct {
 	pages  *Pages
 	server []serverMetric
@@ -45,8 +43,8 @@ type metrics struct {
 
 	info, healthy, slow, stale, queues, requests *prometheus.Desc
 
-	mu    sync.Mutex
-	named map[string]bool // accounts with series of their own; guarded by mu
+	named     chosen // accounts with series of their own
+	jetStream *jetStreamMetrics
 }
 
 // serverMetric is a figure of the whole server that has no label.
@@ -69,7 +67,8 @@ func newMetrics(pages *Pages) *metrics {
 		stale:    desc("stale_connections_total", "Connections closed because they did not answer pings.", "kind"),
 		queues:   desc("queue_pending", "Entries waiting in an internal queue.", "queue"),
 		requests: desc("http_requests_total", "Requests to the monitoring pages.", "path"),
-		named:    map[string]bool{},
+
+		jetStream: newJetStreamMetrics(pages, desc),
 	}
 	for _, v := range accountValues() {
 		m.totals = append(m.totals, desc("account_"+v.name, v.help, "account"))
@@ -158,6 +157,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 		gauge(m.queues, float64(queues[name].Pending), strings.ToValidUTF8(name, "?"))
 	}
 	m.collectAccounts(out)
+	m.jetStream.collect(out, s.Series)
 }
 
 // health is 1 while the server is well.
@@ -227,29 +227,14 @@ func (m *metrics) collectAccounts(out chan<- prometheus.Metric) {
 	}
 }
 
-// chooseNamed decides which accounts have series of their own: those that had them before, and while there
-// is room the busiest of the rest. An account keeps its series as long as it exists, so that no series
-// comes and goes with the ranking. One that is really called like the sum of the others never gets its own.
+// chooseNamed decides which accounts have series of their own: the busiest. One that is really called like the sum of
+// the others never gets its own.
 func (m *metrics) chooseNamed(accounts []Account) map[string]bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	named := map[string]bool{}
-	var rest []*Account
+	var candidates []candidate
 	for i := range accounts {
-		a := &accounts[i]
-		switch {
-		case m.named[a.Name]:
-			named[a.Name] = true
-		case a.Name != otherAccount:
-			rest = append(rest, a)
+		if a := &accounts[i]; a.Name != otherAccount {
+			candidates = append(candidates, candidate{a.Name, uint64(a.Sent.Msgs + a.Received.Msgs)})
 		}
 	}
-	slices.SortFunc(rest, func(a, b *Account) int {
-		return cmp.Or(cmp.Compare(b.Sent.Msgs+b.Received.Msgs, a.Sent.Msgs+a.Received.Msgs), cmp.Compare(a.Name, b.Name))
-	})
-	for _, a := range rest[:min(len(rest), maxAccountSeries-len(named))] {
-		named[a.Name] = true
-	}
-	m.named = named
-	return named
+	return m.named.choose(candidates, maxAccountSeries)
 }

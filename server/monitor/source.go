@@ -43,8 +43,11 @@ type Source interface {
 	// Queues returns the server's internal queues by name; queues that are empty may be left out.
 	Queues() map[string]Queue
 
-	// Health returns nil while the server can do its work, otherwise what is wrong.
+	// Health returns nil while the server can do its work, otherwise what is wrong. What concerns JetStream alone
+	// is in its JetStream.
 	Health() error
+
+	JetStreamSource
 }
 
 // Identity says who a server is. It changes only with a configuration reload.
@@ -60,7 +63,7 @@ type Identity struct {
 	Metadata      map[string]string // server_metadata
 	FeatureFlags  map[string]bool   // feature flags and whether they are on
 	SystemAccount string            // name of the system account, empty when there is none
-	JetStream     bool              // whether JetStream is enabled
+	JetStream     bool              // whether JetStream is asked for; if it runs too, JetStreamSource knows
 }
 
 // ServerSnapshot is the state of the server at one moment.
@@ -73,6 +76,14 @@ type ServerSnapshot struct {
 	Start          time.Time // when the server started
 	ConfigLoadTime time.Time // when the running options were loaded
 	ConfigDigest   string    // "sha256:..." of the configuration file, empty without one
+	Series         Series    // how much detail /metrics has
+}
+
+// Series bounds the metrics: how many streams and consumers have series of their own. Zero gives them to none, so
+// that only totals are left.
+type Series struct {
+	Streams   int
+	Consumers int
 }
 
 // Options are the running options that /varz shows, in the order in which it shows them.
@@ -102,7 +113,7 @@ type Options struct {
 	Leaf                 LeafVarz      `json:"leaf"`
 	MQTT                 MQTTVarz      `json:"mqtt"`
 	Websocket            WebsocketVarz `json:"websocket"`
-	JetStream            JetStreamVarz `json:"jetstream"`
+	JetStream            JetStreamVarz `json:"jetstream"` // filled in by the page
 	TLSTimeout           Seconds       `json:"tls_timeout"`
 	WriteDeadline        time.Duration `json:"write_deadline"`
 	WriteTimeout         string        `json:"write_timeout,omitempty"`

@@ -23,6 +23,11 @@ type fakeSource struct {
 	queues   map[string]monitor.Queue
 	health   error
 	walked   int // how many subscriptions were yielded
+
+	js         *monitor.JetStream // nil while it is off
+	jsAccounts []monitor.JetStreamAccount
+	jsStreams  map[string][]monitor.StreamDetail // by account
+	queries    []monitor.StreamQuery             // that were asked
 }
 
 func (s *fakeSource) Identity() monitor.Identity     { return s.server.Identity }
@@ -94,6 +99,44 @@ func (s *fakeSource) AccountDetail(name string) (monitor.AccountDetail, bool) {
 
 func (s *fakeSource) Queues() map[string]monitor.Queue { return s.queues }
 func (s *fakeSource) Health() error                    { return s.health }
+
+func (s *fakeSource) JetStream() (monitor.JetStream, bool) {
+	if s.js == nil {
+		return monitor.JetStream{}, false
+	}
+	js := *s.js
+	js.Problems = slices.Clone(js.Problems)
+	return js, true
+}
+
+func (s *fakeSource) JetStreamAccounts() []monitor.JetStreamAccount {
+	return slices.Clone(s.jsAccounts)
+}
+
+func (s *fakeSource) JetStreamStreams(account string, q monitor.StreamQuery) iter.Seq[monitor.StreamDetail] {
+	s.queries = append(s.queries, q)
+	return func(yield func(monitor.StreamDetail) bool) {
+		for _, d := range s.jsStreams[account] {
+			if q.Stream != "" && q.Stream != d.Name {
+				continue
+			}
+			if d.Consumers = slices.Clone(d.Consumers); !q.Consumers {
+				d.Consumers = nil
+			}
+			for i := range d.Consumers {
+				if !q.Config {
+					d.Consumers[i].Config = nil
+				}
+			}
+			if !q.Config {
+				d.Config = nil
+			}
+			if !yield(d) {
+				return
+			}
+		}
+	}
+}
 
 // newSource is a server with two accounts, three open and two closed connections.
 func newSource() *fakeSource {

@@ -22,8 +22,10 @@ type Statsz struct {
 	StaleConnectionStats ByKind    `json:"stale_connection_stats,omitzero"`
 	StalledClients       int64     `json:"stalled_clients,omitempty"`
 	ActiveServers        int       `json:"active_servers,omitempty"`
-	GoMemLimit           int64     `json:"gomemlimit,omitempty"`
-	GoMaxProcs           int       `json:"gomaxprocs,omitempty"`
+	// JetStream is nil while it is off. It does not say where on the disk it is.
+	JetStream  *JetStreamVarz `json:"jetstream,omitempty"`
+	GoMemLimit int64          `json:"gomemlimit,omitempty"`
+	GoMaxProcs int            `json:"gomaxprocs,omitempty"`
 }
 
 // Statsz returns the counters in short form.
@@ -55,7 +57,18 @@ func (p *Pages) Statsz() *Statsz {
 		StaleConnectionStats: c.StaleConnectionsByKind,
 		StalledClients:       c.StalledClients,
 		ActiveServers:        1,
+		JetStream:            p.jetStreamStatsz(),
 		GoMemLimit:           u.GoMemLimit,
 		GoMaxProcs:           u.GoMaxProcs,
 	}
+}
+
+// jetStreamStatsz returns what Statsz shows of JetStream.
+func (p *Pages) jetStreamStatsz() *JetStreamVarz {
+	block := p.jetStreamVarz()
+	if block.Config == nil {
+		return nil
+	}
+	block.Config.StoreDir = ""
+	return &block
 }

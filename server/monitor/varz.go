@@ -44,6 +44,7 @@ type DiskIOWait struct {
 // Varz returns the general page.
 func (p *Pages) Varz() *Varz {
 	s, at := p.source.Server(), now()
+	s.Options.JetStream = p.jetStreamVarz()
 	return &Varz{
 		ServerID:             s.Identity.ID,
 		ServerName:           s.Identity.Name,

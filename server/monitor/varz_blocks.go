@@ -113,6 +113,3 @@ type WebsocketVarz struct {
 	Compression      bool          `json:"compression,omitempty"`
 	TLSCertNotAfter  time.Time     `json:"tls_cert_not_after,omitzero"`
 }
-
-// JetStreamVarz is the JetStream block of /varz; empty while JetStream is off.
-type JetStreamVarz struct{}
