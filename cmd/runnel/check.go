@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 
 	"runnel/conf"
 	"runnel/server"
@@ -36,8 +38,30 @@ func checkConfig(c *commandLine, stdout, stderr io.Writer) int {
 	if err := server.Check(o); err != nil {
 		return fail(stderr, fmt.Errorf("%s: %w", c.configFile, err))
 	}
+	if err := checkStoreDir(o); err != nil {
+		return fail(stderr, fmt.Errorf("%s: %w", c.configFile, err))
+	}
 	fmt.Fprintf(stdout, "runnel: configuration file %s is valid (%s)\n", c.configFile, o.Digest)
 	return 0
+}
+
+// checkStoreDir looks whether the folder of the streams can be one. It makes
+// nothing: that the folder is missing is fine, the start will make it.
+func checkStoreDir(o *conf.Options) error {
+	if o.JetStream == nil || !o.JetStream.Enabled {
+		return nil
+	}
+	dir := o.JetStream.StoreDir
+	st, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("jetstream.store_dir: %w", err)
+	case !st.IsDir():
+		return fmt.Errorf("jetstream.store_dir: %s is not a folder", dir)
+	}
+	return nil
 }
 
 // reportConfig writes what is wrong with a configuration, a line for each, in

@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +18,8 @@ func TestCheckConfig(t *testing.T) {
 	bad := writeFile(t, "bad.conf", "port: 14333\nfoo: 1\nmax_payload: {}\n")
 	warn := writeFile(t, "warn.conf", "ping_interval: 5\n")
 	later := writeFile(t, "later.conf", "port: 4222\nmqtt { port: 1883 }\n")
+	file := writeFile(t, "file.conf", "jetstream { store_dir: \""+good+"\" }\n")
+	sync := writeFile(t, "sync.conf", "jetstream {\n  sync: never\n  domain: a.b\n}\naccounts { $SYS { jetstream: true } }\n")
 	const digest = "sha256:1f479d37b6215897f4394c6ebc8d2fa01c5c3469381b2842b5c1f3d84b929754"
 	tests := []struct {
 		name           string
@@ -26,6 +32,9 @@ func TestCheckConfig(t *testing.T) {
 		{"errors", []string{"-t", "-c", bad}, 1, "", bad + ":2:1: \n" + bad + ":3:14: "},
 		{"warning", []string{"-t", "-c", warn}, 1, "", warn + ":1:16: "},
 		{"not supported yet", []string{"-t", "-c", later}, 1, "", later + ":2:1: "},
+		{"streams in a file", []string{"-t", "-c", file}, 1, "", "runnel: " + file + ": jetstream.store_dir: " + good + " is not a folder"},
+		{"streams below a file", []string{"-t", "-c", good, "-js", "-sd", good + "/x"}, 1, "", "runnel: " + good + ": jetstream.store_dir: "},
+		{"streams", []string{"-t", "-c", sync}, 1, "", sync + ":2:9: \n" + sync + ":3:3: \n" + sync + ":5:19: "},
 		{"no file", []string{"-t"}, 1, "", "runnel: -t checks a config file"},
 		{"missing file", []string{"-t", "-c", good + ".not"}, 1, "", good + ".not: cannot read the config: "},
 	}
@@ -45,6 +54,19 @@ func TestCheckConfig(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What is right about streams is no more than a line, without the key.
+func TestCheckStreams(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	good := writeFile(t, "good.conf", "jetstream { store_dir: \""+filepath.ToSlash(dir)+"\", sync: os, key: \"top secret\" }\n")
+	code, stdout, stderr := command(t, "-t", "-c", good)
+	if code != 0 || !strings.Contains(stdout, " is valid (") || stderr != "" || strings.Contains(stdout, "top secret") {
+		t.Errorf("got %d, %q, %q", code, stdout, stderr)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder of the streams: got %v, want it not to be made", err)
 	}
 }
 
@@ -68,6 +90,11 @@ func TestExplain(t *testing.T) {
 		{"in capitals", []string{"MAX_PAYLOAD"}, 0, []string{"max_payload\n"}},
 		{"an alias", []string{"pidfile"}, 0, []string{"pid_file\n", "also:    pidfile\n"}},
 		{"a block", []string{"websocket"}, 0, []string{"type:    block\n", "\n  no_tls ", "\n  compression "}},
+		{"streams", []string{"jetstream"}, 0, []string{"type:    a boolean or block\n", "\n  sync ", "\n  key ", "\n  limits "}},
+		{"what acks wait for", []string{"sync_interval"}, 0, []string{"jetstream.sync\n", "also:    sync_interval\n", "default: always\n", "power cut"}},
+		{"where streams are", []string{"jetstream.dir"}, 0, []string{"jetstream.store_dir\n", "default: that of store_dir, else runnel-data\n"}},
+		{"an account's streams", []string{"accounts.jetstream.max_file"}, 0, []string{"accounts.jetstream.max_store\n", "reload:  yes\n"}},
+		{"metrics", []string{"metrics"}, 0, []string{"\n  max_streams ", "\n  max_consumers "}},
 		{"not yet", []string{"mqtt"}, 0, []string{"does not support it yet"}},
 		{"all", nil, 0, []string{"max_payload", "websocket", "authorization"}},
 		{"a mistake", []string{"max_paylod"}, 1, []string{`no single key is called "max_paylod"; perhaps you mean`, "\n  max_payload\n"}},

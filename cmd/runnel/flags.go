@@ -28,6 +28,7 @@ type commandLine struct {
 	version    bool   // -v
 	help       bool   // -h
 	helpTLS    bool   // --help_tls
+	newcomer   bool   // there is not a single argument
 	signal     string // what --signal says
 
 	overrides []func(*conf.Options) error
@@ -36,7 +37,7 @@ type commandLine struct {
 // parseCommandLine reads the flags. What is wrong with them is written to
 // stderr, with a word on usage.
 func parseCommandLine(args []string, stderr io.Writer) (*commandLine, error) {
-	c := &commandLine{}
+	c := &commandLine{newcomer: len(args) == 0}
 	flags := flag.NewFlagSet("runnel", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() { fmt.Fprint(stderr, usageText) }
@@ -65,8 +66,14 @@ func (c *commandLine) apply(o *conf.Options) error {
 // options reads the config file, or takes the defaults without one, and lets
 // the flags have the last word. It is called at the start and again for each
 // reload. What is wrong with a file is a conf.Errors.
+//
+// Who says nothing at all gets a server to look at, with streams. Whoever says
+// anything gets what he says and no streams without asking.
 func (c *commandLine) options() (*conf.Options, error) {
 	o := conf.Defaults()
+	if c.newcomer {
+		o.JetStream = block("jetstream {}").JetStream
+	}
 	if c.configFile != "" {
 		var err error
 		if o, err = conf.ParseFile(c.configFile); err != nil {

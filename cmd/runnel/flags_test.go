@@ -55,13 +55,19 @@ func TestFlagsSetOptions(t *testing.T) {
 		{[]string{"--max_traced_msg_len", "10"}, func(o *conf.Options) any { return o.Log.MaxTracedBytes }, 10},
 		{[]string{"--user", "u", "--pass", "p"}, func(o *conf.Options) any { return o.Authorization.Username + o.Authorization.Password }, "up"},
 		{[]string{"--auth", "t"}, func(o *conf.Options) any { return o.Authorization.Token }, "t"},
-		{[]string{}, func(o *conf.Options) any { return o.JetStream }, (*conf.JetStream)(nil)},
-		{[]string{"-js"}, func(o *conf.Options) any { return o.JetStream.Enabled }, true},
+		{[]string{}, streams, "in runnel-data"}, // the newcomer's start
+		{[]string{"-p", "4222"}, streams, "none"},
+		{[]string{"-D=false"}, streams, "none"},
+		{[]string{"-sd", "D"}, streams, "none"},
+		{[]string{"-js"}, streams, "in runnel-data"},
 		{[]string{"--jetstream"}, func(o *conf.Options) any { return o.JetStream.Strict }, true}, // has its defaults
-		{[]string{"-js=false"}, func(o *conf.Options) any { return o.JetStream }, (*conf.JetStream)(nil)},
+		{[]string{"-js=false"}, streams, "none"},
+		{[]string{"-js", "-js=false"}, streams, "none"},
+		{[]string{"-js=false", "-js"}, streams, "in runnel-data"},
 		{[]string{"-sd=D"}, func(o *conf.Options) any { return o.StoreDir }, "D"},
-		{[]string{"-js", "-sd", "D"}, func(o *conf.Options) any { return o.JetStream.StoreDir }, "D"},
-		{[]string{"--store_dir", "D", "-js"}, func(o *conf.Options) any { return o.JetStream.StoreDir }, "D"},
+		{[]string{"-js", "-sd", "D"}, streams, "in D"},
+		{[]string{"-sd=D", "--jetstream"}, streams, "in D"},
+		{[]string{"--store_dir", "D", "-js"}, streams, "in D"},
 		{[]string{"--tls=false"}, func(o *conf.Options) any { return o.TLS }, (*conf.TLS)(nil)},
 	}
 	for _, tt := range tests {
@@ -79,6 +85,14 @@ func TestFlagsSetOptions(t *testing.T) {
 			t.Errorf("%v: got %v, want %v", tt.args, got, tt.want)
 		}
 	}
+}
+
+// streams says whether the options have JetStream, and where.
+func streams(o *conf.Options) any {
+	if o.JetStream == nil || !o.JetStream.Enabled {
+		return "none"
+	}
+	return "in " + o.JetStream.StoreDir
 }
 
 func verbosity(o *conf.Options) any { return [3]bool{o.Log.Debug, o.Log.Trace, o.Log.TraceVerbose} }
@@ -156,4 +170,36 @@ func TestFlagsOverrideFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("second")
+}
+
+// Flags win over the block of a file, and a file is what it says.
+func TestFlagsOverrideJetStream(t *testing.T) {
+	for _, tt := range []struct {
+		name, file string
+		args       []string
+		want       string
+	}{
+		{"a file without a word", "port: 1", nil, "none"},
+		{"a file", "jetstream { store_dir: F }", nil, "in F"},
+		{"a file that turns it off", "jetstream: false", nil, "none"},
+		{"off by a flag", "jetstream { store_dir: F }", []string{"-js=false"}, "none"},
+		{"on by a flag", "jetstream { enabled: false, store_dir: F }", []string{"-js"}, "in F"},
+		{"on by a flag, above", "store_dir: F", []string{"-js"}, "in F"},
+		{"elsewhere by a flag", "jetstream { store_dir: F }", []string{"-sd", "D"}, "in D"},
+		{"both", "jetstream: false", []string{"-js", "-sd=D"}, "in D"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := parseCommandLine(append(tt.args, "-c", writeFile(t, "x.conf", tt.file)), io.Discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, err := c.options()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := streams(o); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
 }

@@ -74,7 +74,7 @@ func TestHelpIsComplete(t *testing.T) {
 			t.Errorf("flag %s is not in the help", f.Name)
 		}
 	})
-	for line := range strings.Lines(helpText + helpTLSText) {
+	for line := range strings.Lines(helpText + helpTLSText + welcomeText) {
 		if n := len(strings.TrimRight(line, "\n")); n > 80 {
 			t.Errorf("%d columns: %s", n, line)
 		}

@@ -53,7 +53,7 @@ func serverCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	if err != nil {
 		return fail(stderr, err)
 	}
-	code := serve(ctx, c, o, log, stderr)
+	code := serve(ctx, c, o, log, stdout, stderr)
 	if err := log.Close(); err != nil {
 		return fail(stderr, fmt.Errorf("close log: %w", err))
 	}
@@ -79,8 +79,9 @@ type process struct {
 	files files
 }
 
-// serve runs a server until it is told to end, and returns the exit code.
-func serve(ctx context.Context, c *commandLine, o *conf.Options, log *logs.Log, stderr io.Writer) int {
+// serve runs a server until it is told to end, and returns the exit code. The
+// log is on stderr unless the options want it elsewhere.
+func serve(ctx context.Context, c *commandLine, o *conf.Options, log *logs.Log, stdout, stderr io.Writer) int {
 	p := &process{command: c, log: log, logger: log.Logger(), stderr: stderr, manager: newServiceManager(os.Getenv)}
 	// Signals that come while the server starts must not be lost.
 	received := make(chan os.Signal, 8)
@@ -92,6 +93,9 @@ func serve(ctx context.Context, c *commandLine, o *conf.Options, log *logs.Log, 
 	}
 	p.logger.Info("Server is ready")
 	p.tell(p.manager.ready())
+	if c.newcomer {
+		p.tell(welcome(stdout, p.server.Ports(), o.JetStream.StoreDir))
+	}
 	return p.run(ctx, received)
 }
 
