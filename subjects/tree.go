@@ -126,6 +126,16 @@ func (t *Tree[V]) Match(subject []byte, out []*Entry[V]) []*Entry[V] {
 //
 // A stamp of the prefix itself covers this result.
 func (t *Tree[V]) MatchPrefix(prefix []byte, out []*Entry[V]) (matched []*Entry[V], uniform bool) {
+	return t.matchPrefix(prefix, false, out)
+}
+
+// MatchBelow is MatchPrefix for the subjects of the form prefix + one token or
+// more. A prefix of at least two tokens is needed for its stamp to cover the result.
+func (t *Tree[V]) MatchBelow(prefix []byte, out []*Entry[V]) (matched []*Entry[V], uniform bool) {
+	return t.matchPrefix(prefix, true, out)
+}
+
+func (t *Tree[V]) matchPrefix(prefix []byte, deep bool, out []*Entry[V]) (matched []*Entry[V], uniform bool) {
 	t.matches.Add(1)
 	last := len(prefix) - 1
 	if last < 0 || prefix[last] != separator || !wellFormed(prefix[:last]) {
@@ -134,7 +144,7 @@ func (t *Tree[V]) MatchPrefix(prefix []byte, out []*Entry[V]) (matched []*Entry[
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	uniform = true
-	out = t.wildcards.matchPrefix(&t.wildcards.root, prefix, out, &uniform)
+	out = t.wildcards.matchPrefix(&t.wildcards.root, prefix, deep, out, &uniform)
 	return out, uniform
 }
 

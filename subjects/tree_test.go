@@ -149,6 +149,33 @@ func TestTreeMatchPrefix(t *testing.T) {
 	}
 }
 
+func TestTreeMatchBelow(t *testing.T) {
+	tests := []struct {
+		patterns []string
+		prefix   string
+		want     []string
+		uniform  bool
+	}{
+		{nil, "a.b.", nil, true},
+		{[]string{"a.b.>", "a.>", ">", "*.*.>", "a.*", "b.>"}, "a.b.", []string{"*.*.>", ">", "a.>", "a.b.>"}, true},
+		{[]string{"a.b.*"}, "a.b.", nil, false},
+		{[]string{"a.>", "*.b.c.>"}, "a.b.", []string{"a.>"}, false},
+		{[]string{"a.*.*.*.>"}, "a.b.", nil, false},
+		{[]string{"a.*.>", "a.c.*"}, "a.b.", []string{"a.*.>"}, true},
+		{[]string{"a.b.c"}, "a.b.", nil, true}, // literals are not considered
+		{[]string{">"}, "a.b", nil, false},
+		{[]string{">"}, "a..", nil, false},
+	}
+	for _, tt := range tests {
+		tree, _ := treeOf(tt.patterns...)
+		got, uniform := tree.MatchBelow([]byte(tt.prefix), nil)
+		if uniform != tt.uniform || !slices.Equal(subjectsOf(got), tt.want) {
+			t.Errorf("MatchBelow(%q) in %q = %q, %v, want %q, %v",
+				tt.prefix, tt.patterns, subjectsOf(got), uniform, tt.want, tt.uniform)
+		}
+	}
+}
+
 func TestTreeMatchPrefixAfterRemove(t *testing.T) {
 	tree, entries := treeOf("*.b", "*.b", "*.b.c", "a.*")
 	for i, want := range []bool{false, true, true, true} {
@@ -295,6 +322,12 @@ func checkPrefix(t *testing.T, tree *subjects.Tree[int], model list, prefix stri
 	if gotUniform != uniform || !sameEntries(got, common) {
 		t.Fatalf("MatchPrefix(%q) = %q, %v, want %q, %v",
 			prefix, subjectsOf(got), gotUniform, subjectsOf(common), uniform)
+	}
+	got, gotUniform = tree.MatchBelow([]byte(prefix), nil)
+	for _, rest := range []string{"a", "b", "*", "z", "a.b", "z.a", "z.z", "b.z.z"} {
+		if gotUniform && !sameEntries(got, model.match(prefix+rest)) {
+			t.Fatalf("MatchBelow(%q) = %q, but %q has %q", prefix, subjectsOf(got), prefix+rest, subjectsOf(model.match(prefix+rest)))
+		}
 	}
 }
 

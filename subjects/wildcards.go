@@ -127,11 +127,17 @@ func (w *wildcards[V]) matchChild(n *node[V], rest []byte, more bool, out []*Ent
 }
 
 // matchPrefix appends the entries below n that match the rest of a prefix and
-// any one token after it. It clears uniform when some pattern wants a certain
-// token there.
-func (w *wildcards[V]) matchPrefix(n *node[V], rest []byte, out []*Entry[V], uniform *bool) []*Entry[V] {
+// any one token after it, or if deep any one or more. It clears uniform when some
+// pattern wants certain tokens there, or a certain number of them.
+func (w *wildcards[V]) matchPrefix(n *node[V], rest []byte, deep bool, out []*Entry[V], uniform *bool) []*Entry[V] {
 	out = appendRing(out, n.rest)
-	if len(rest) == 0 {
+	switch {
+	case len(rest) == 0 && deep:
+		if n.star != nil || n.literals > 0 {
+			*uniform = false
+		}
+		return out
+	case len(rest) == 0:
 		if n.ends > 0 {
 			*uniform = false
 		}
@@ -143,11 +149,11 @@ func (w *wildcards[V]) matchPrefix(n *node[V], rest []byte, out []*Entry[V], uni
 	token, rest, _ := cut(rest)
 	if n.literals > 0 {
 		if child := w.edges[edge[V]{n, string(token)}]; child != nil {
-			out = w.matchPrefix(child, rest, out, uniform)
+			out = w.matchPrefix(child, rest, deep, out, uniform)
 		}
 	}
 	if n.star != nil {
-		out = w.matchPrefix(n.star, rest, out, uniform)
+		out = w.matchPrefix(n.star, rest, deep, out, uniform)
 	}
 	return out
 }

@@ -102,6 +102,11 @@ func FuzzPermissions(f *testing.F) {
 		if i := strings.LastIndexByte(subject, '.'); i >= 0 {
 			checkPrefix(t, p, subject[:i+1], queue, subject[i+1:])
 		}
+		for i := range len(subject) {
+			if subject[i] == '.' {
+				checkBelow(t, p, subject[:i+1], queue, subject)
+			}
+		}
 	})
 }
 
@@ -118,5 +123,21 @@ func checkPrefix(t *testing.T, p *accounts.Profile, prefix, queue, token string)
 	allowed, uniform = p.CanReceivePrefix(prefix, queue)
 	if got := p.CanReceive(prefix+token, queue); uniform && got != allowed {
 		t.Errorf("CanReceivePrefix(%q) is uniformly %v, but %q gives %v", prefix, allowed, token, got)
+	}
+}
+
+// checkBelow checks that answers for a prefix are right for a subject that begins with it.
+func checkBelow(t *testing.T, p *accounts.Profile, prefix, queue, subject string) {
+	t.Helper()
+	if !subjects.ValidPattern(subject) {
+		return
+	}
+	allowed, uniform := p.CanPublishBelow(prefix)
+	if got := p.CanPublish(subject); uniform && got != allowed {
+		t.Errorf("CanPublishBelow(%q) is uniformly %v, but %q gives %v", prefix, allowed, subject, got)
+	}
+	allowed, uniform = p.CanReceiveBelow(prefix, queue)
+	if got := p.CanReceive(subject, queue); uniform && got != allowed {
+		t.Errorf("CanReceiveBelow(%q) is uniformly %v, but %q gives %v", prefix, allowed, subject, got)
 	}
 }

@@ -66,17 +66,31 @@ func (p *Profile) CanPublish(subject string) bool {
 // dot, and one token more. When uniform is true, CanPublish gives allowed for all
 // of them. When it is false the answer may depend on the token.
 func (p *Profile) CanPublishPrefix(prefix string) (allowed, uniform bool) {
+	return p.canPublish(prefix, (*ruleIndex).findChildren)
+}
+
+// CanPublishBelow is CanPublishPrefix for subjects that consist of prefix and one
+// token or more. It takes longer.
+func (p *Profile) CanPublishBelow(prefix string) (allowed, uniform bool) {
+	return p.canPublish(prefix, (*ruleIndex).findBelow)
+}
+
+// finder tells what rules say about the subjects that begin with prefix: all about
+// all of them, some whether others may be told something else.
+type finder func(x *ruleIndex, prefix, queue string) (all cover, some bool)
+
+func (p *Profile) canPublish(prefix string, find finder) (allowed, uniform bool) {
 	if p.answersOnly {
 		return false, true
 	}
-	denied, someDenied := p.publishDeny.findChildren(prefix, "")
+	denied, someDenied := find(p.publishDeny, prefix, "")
 	if denied.plain {
 		return false, true
 	}
 	if p.publishAllow == nil {
 		return true, !someDenied
 	}
-	all, some := p.publishAllow.findChildren(prefix, "")
+	all, some := find(p.publishAllow, prefix, "")
 	if all.plain {
 		return true, !someDenied
 	}
@@ -105,7 +119,16 @@ func (p *Profile) CanReceive(subject, queue string) bool {
 
 // CanReceivePrefix is to CanReceive what CanPublishPrefix is to CanPublish.
 func (p *Profile) CanReceivePrefix(prefix, queue string) (allowed, uniform bool) {
-	all, some := p.subscribeDeny.findChildren(prefix, queue)
+	return p.canReceive(prefix, queue, (*ruleIndex).findChildren)
+}
+
+// CanReceiveBelow is to CanReceive what CanPublishBelow is to CanPublish.
+func (p *Profile) CanReceiveBelow(prefix, queue string) (allowed, uniform bool) {
+	return p.canReceive(prefix, queue, (*ruleIndex).findBelow)
+}
+
+func (p *Profile) canReceive(prefix, queue string, find finder) (allowed, uniform bool) {
+	all, some := find(p.subscribeDeny, prefix, queue)
 	if all.denies() {
 		return false, true
 	}

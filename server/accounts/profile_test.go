@@ -2,6 +2,7 @@ package accounts_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,6 +105,36 @@ func TestCanPublishPrefix(t *testing.T) {
 }
 
 // TestCanSubscribe has subscriptions as "subject" or "subject queue".
+func TestCanPublishBelow(t *testing.T) {
+	tests := []struct {
+		allow, deny      string
+		allowed, uniform bool
+	}{
+		{"", "", true, true},
+		{">", "", true, true},
+		{"$JS.ACK.>", "", true, true},
+		{"$JS.ACK.*.*.>", "", true, true},
+		{"$JS.ACK.S.C.>", "x", true, true},
+		{"$JS.ACK.S.C.*", "", false, false}, // those with one token more
+		{"$JS.ACK.S.C.1.2", "", false, false},
+		{"$JS.ACK.S.*", "", false, true},
+		{"$JS.ACK.S.D.>", "", false, true},
+		{"x", "", false, true},
+		{"", "$JS.ACK.>", false, true},
+		{"", "*.ACK.S.C.>", false, true},
+		{">", "$JS.ACK.S.C.1.>", true, false},
+		{">", "$JS.ACK.S.C.*", true, false},
+		{">", "$JS.ACK.S.C", true, true},
+	}
+	for _, tt := range tests {
+		p := profile(t, accounts.Permissions{Publish: rules{Allow: strings.Fields(tt.allow), Deny: strings.Fields(tt.deny)}})
+		allowed, uniform := p.CanPublishBelow("$JS.ACK.S.C.")
+		if allowed != tt.allowed || uniform != tt.uniform {
+			t.Errorf("allow %q, deny %q: %v, %v, want %v, %v", tt.allow, tt.deny, allowed, uniform, tt.allowed, tt.uniform)
+		}
+	}
+}
+
 func TestCanSubscribe(t *testing.T) {
 	tests := []struct {
 		name    string

@@ -148,3 +148,23 @@ func (x *ruleIndex) findChildren(prefix, queue string) (all cover, some bool) {
 	})
 	return all, some
 }
+
+// findBelow is findChildren for the subjects that consist of prefix and one token
+// or more. It looks at all rules.
+func (x *ruleIndex) findBelow(prefix, queue string) (all cover, some bool) {
+	if x == nil {
+		return all, false
+	}
+	below := prefix + ">"
+	for _, rules := range x.byHead {
+		for _, r := range rules {
+			switch {
+			case subjects.Subset(below, r.pattern):
+				all.add(r, queue)
+			case subjects.Overlap(below, r.pattern):
+				some = true
+			}
+		}
+	}
+	return all, some
+}

@@ -179,19 +179,43 @@ func (m *matchCache) lookup(p *accounts.Profile, subject []byte) *entry {
 	return e
 }
 
-// lookupPrefix serves subjects that differ in their last token only, as reply subjects do, with one entry.
-// It returns nil when the subject needs an entry of its own.
-func (m *matchCache) lookupPrefix(p *accounts.Profile, subject []byte) *entry {
+// ackPrefix begins the subjects of acknowledgements: of a stream's consumer, by the four tokens that they have in
+// common, and then the sequences and times of a message.
+var ackPrefix = []byte("$JS.ACK.")
+
+// prefixOf returns the part of a subject that it has in common with others: all but the last token; if below is
+// true, all but several. It is empty when no entry could serve them together.
+func prefixOf(subject []byte) (prefix []byte, below bool) {
+	if bytes.HasPrefix(subject, ackPrefix) {
+		end := len(ackPrefix)
+		for range 2 {
+			end += bytes.IndexByte(subject[end:], '.') + 1
+		}
+		rest := subject[end:]
+		if malformed := len(rest) == 0 || rest[0] == '.' || rest[len(rest)-1] == '.' || bytes.Contains(rest, []byte("..")); malformed {
+			return nil, false
+		}
+		return subject[:end], true
+	}
 	dot := bytes.LastIndexByte(subject, '.')
 	if dot <= 0 || dot == len(subject)-1 {
+		return nil, false
+	}
+	return subject[:dot+1], false
+}
+
+// lookupPrefix serves subjects that differ in their last tokens only, as reply subjects do, with one entry.
+// It returns nil when the subject needs an entry of its own.
+func (m *matchCache) lookupPrefix(p *accounts.Profile, subject []byte) *entry {
+	prefix, below := prefixOf(subject)
+	if len(prefix) == 0 {
 		return nil
 	}
-	prefix := subject[:dot+1]
 	h := hash(p, prefix)
 	s := m.prefix(h)
 	e := *s
 	if e == nil || e.hash != h || e.profile != p || e.subject != string(prefix) || !e.stamp.Valid() {
-		e = m.fillPrefix(p, prefix, h)
+		e = m.fillPrefix(p, prefix, below, h)
 		m.admit(e, *s)
 		*s = e
 		m.grow()
@@ -210,22 +234,26 @@ func newEntry(p *accounts.Profile, subject []byte, h uint64) *entry {
 	}
 }
 
-func (m *matchCache) fillPrefix(p *accounts.Profile, prefix []byte, h uint64) *entry {
+func (m *matchCache) fillPrefix(p *accounts.Profile, prefix []byte, below bool, h uint64) *entry {
 	interest := p.Account().Interest()
 	e := newEntry(p, prefix, h)
-	allowed, uniform := p.CanPublishPrefix(e.subject)
+	canPublish, match := p.CanPublishPrefix, interest.MatchPrefix
+	if below {
+		canPublish, match = p.CanPublishBelow, interest.MatchBelow
+	}
+	allowed, uniform := canPublish(e.subject)
 	if !allowed {
 		e.flags |= entryDenied
 	}
 	var same bool
-	m.found, same = interest.MatchPrefix(prefix, m.found[:0])
+	m.found, same = match(prefix, m.found[:0])
 	if !uniform || !same || reservedPrefix(prefix) {
 		e.flags |= entryVaries
 		return e
 	}
 	kept := m.found[:0]
 	for _, f := range m.found {
-		receives, uniform := receivesPrefix(f.Value, e.subject)
+		receives, uniform := receivesPrefix(f.Value, e.subject, below)
 		if !uniform {
 			e.flags |= entryVaries
 			return e
@@ -240,9 +268,12 @@ func (m *matchCache) fillPrefix(p *accounts.Profile, prefix []byte, h uint64) *e
 
 // receivesPrefix tells whether the owner of sub may receive what it subscribed to, for all subjects of prefix
 // alike.
-func receivesPrefix(sub *accounts.Subscription, prefix string) (receives, uniform bool) {
+func receivesPrefix(sub *accounts.Subscription, prefix string, below bool) (receives, uniform bool) {
 	if c, ok := sub.Owner.(*Conn); ok {
 		if p := c.profile.Load(); p != nil && p.FiltersDelivery() {
+			if below {
+				return p.CanReceiveBelow(prefix, sub.Queue)
+			}
 			return p.CanReceivePrefix(prefix, sub.Queue)
 		}
 	}

@@ -156,6 +156,41 @@ func TestMatchPrefix(t *testing.T) {
 	}
 }
 
+// TestMatchAcks: the acknowledgements of a consumer share an entry, unless somebody tells them apart.
+func TestMatchAcks(t *testing.T) {
+	x := newFixture(t, matchConfig())
+	c := x.connect(&discarding{}, "free")
+	p := c.profile.Load()
+	x.subscribe(c, "$JS.ACK.>", "", "all")
+	m := newMatchCache(64)
+	first := m.lookup(p, []byte("$JS.ACK.S.C.1.2.3.4.5"))
+	for _, subject := range []string{"$JS.ACK.S.C.1.3.4.5.6", "$JS.ACK.S.C.x"} {
+		if m.lookup(p, []byte(subject)) != first {
+			t.Errorf("%s has an entry of its own", subject)
+		}
+	}
+	if m.lookup(p, []byte("$JS.ACK.S.D.1.2.3.4.5")) == first {
+		t.Error("two consumers have one entry")
+	}
+	for subject, want := range map[string]string{
+		"$JS.ACK.S.C": "all", "$JS.ACK.S": "all", "$JS.ACK.": "", "$JS.ACK": "", "$JS.ACK.S.C.": "", "$JS.ACK.S.C..1": "",
+		"$JS.ACK.S.C.1..2": "", "$JS.ACK..C.1": "", "$JS.ACK.S..1": "", "$JS.ACK.S.C.1.": "",
+	} {
+		if _, got := lookups(t, &m, p, subject); strings.Contains(got, want) != true || want == "" && got != "" {
+			t.Errorf("%s: targets %q, want %q", subject, got, want)
+		}
+	}
+	x.subscribe(c, "$JS.ACK.S.C.*.7.>", "", "some")
+	x.subscribe(c, "$JS.ACK.S.D.1", "", "one")
+	for subject, want := range map[string]bool{
+		"$JS.ACK.S.C.1.7.1.1.1": true, "$JS.ACK.S.C.1.8.1.1.1": false, "$JS.ACK.S.D.1": true, "$JS.ACK.S.D.2": false,
+	} {
+		if _, got := lookups(t, &m, p, subject); strings.Contains(got, " ") != want {
+			t.Errorf("%s: targets %q, want two %t", subject, got, want)
+		}
+	}
+}
+
 // TestMatchStale: what was remembered does not outlive a change, whichever way it was remembered.
 func TestMatchStale(t *testing.T) {
 	x := newFixture(t, matchConfig())

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 	"testing"
 )
@@ -147,5 +148,28 @@ func BenchmarkInternal(b *testing.B) {
 				w.flush()
 			}
 		})
+	}
+}
+
+// BenchmarkAcks measures acknowledgements, whose subjects are all different; an operation is a message.
+func BenchmarkAcks(b *testing.B) {
+	x := newFixture(b, openConfig)
+	count := 0
+	x.Subscribe(x.door.policy.Global(), "$JS.ACK.>", "", func(*Message) { count++ })
+	c := x.connect(&discarding{}, "")
+	w := newWorker(x.Engine, pollerCache)
+	var batch []byte
+	b.ReportAllocs()
+	for n := 0; n < b.N; n += batchMessages {
+		b.StopTimer()
+		batch = batch[:0]
+		for i := range batchMessages {
+			batch = fmt.Appendf(batch, "PUB $JS.ACK.ORDERS.worker.1.%d.%d.1700000000%09d.%d 4\r\n+ACK\r\n", n+i, n+i, n+i, 1000-i)
+		}
+		b.StartTimer()
+		if used, err := w.input(c, batch); used != len(batch) || err != nil {
+			b.Fatalf("processed %d of %d bytes, %v", used, len(batch), err)
+		}
+		w.flush()
 	}
 }
