@@ -198,6 +198,7 @@ func (a *Terminated) kind() string { return "advisory.v1.terminated" }
 // Pinned tells which client a priority group is pinned to.
 type Pinned struct {
 	Head
+	Account  string `json:"account,omitempty"`
 	Stream   string `json:"stream"`
 	Consumer string `json:"consumer"`
 	Group    string `json:"group"`
@@ -214,6 +215,7 @@ func (a *Pinned) kind() string { return "advisory.v1.consumer_group_pinned" }
 // Unpinned tells that a priority group is pinned no more.
 type Unpinned struct {
 	Head
+	Account  string `json:"account,omitempty"`
 	Stream   string `json:"stream"`
 	Consumer string `json:"consumer"`
 	Group    string `json:"group"`

@@ -46,20 +46,11 @@ const (
 	FilterMismatch          config.Code = 10131
 	FiltersInSubject        config.Code = 10137
 	TooManyRequests         config.Code = 10167
-	AtomicDisabled          config.Code = 10174
 	AtomicSequenceMissing   config.Code = 10175
-	AtomicIncomplete        config.Code = 10176
-	AtomicHeader            config.Code = 10177
 	AtomicIDInvalid         config.Code = 10179
 	LevelRequired           config.Code = 10185
-	SchedulePatternInvalid  config.Code = 10189
-	ScheduleTargetInvalid   config.Code = 10190
-	ScheduleTTLInvalid      config.Code = 10191
-	ScheduleRollupInvalid   config.Code = 10192
 	AtomicTooLarge          config.Code = 10199
 	AtomicCommitInvalid     config.Code = 10200
-	AtomicDuplicate         config.Code = 10201
-	ScheduleSourceInvalid   config.Code = 10203
 	BatchDisabled           config.Code = 10205
 	BatchPatternInvalid     config.Code = 10206
 	BatchIDInvalid          config.Code = 10207
@@ -71,6 +62,5 @@ const (
 	SourceConsumerInvalid   config.Code = 10215
 	SourceConsumerDuplicate config.Code = 10216
 	SourceConsumerFlow      config.Code = 10217
-	ScheduleZoneInvalid     config.Code = 10223
 	IdentityMismatch        config.Code = 10225
 )
