@@ -169,6 +169,35 @@ func TestJszAsksForLittle(t *testing.T) {
 	}
 }
 
+// TestJszAccount asks for one account, as a service on $SYS does.
+func TestJszAccount(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		options monitor.JszOptions
+		want    string // the account with its streams, or the error
+	}{
+		{"account", monitor.JszOptions{Account: "A"}, "A()"},
+		{"streams", monitor.JszOptions{Account: "A", Streams: true}, "A(BOTH COPY ORDERS)"},
+		{"all", monitor.JszOptions{Account: "A", Consumers: true, Config: true}, "A(BOTH* COPY* ORDERS*,audit*,work*)"},
+		{"no such account", monitor.JszOptions{Account: "Z"}, `account "Z" not found`},
+		{"account without JetStream", monitor.JszOptions{Account: "SYS"}, `account "SYS" not jetstream enabled`},
+	} {
+		account, err := newPages(newJetStream()).JszAccount(tt.options)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else {
+			got = outline(&monitor.Jsz{Details: []monitor.JszAccount{*account}})
+		}
+		if got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
+		}
+	}
+	if _, err := newPages(newSource()).JszAccount(monitor.JszOptions{Account: "A"}); err == nil || err.Error() != "jetstream not enabled" {
+		t.Errorf("without JetStream: got %v", err)
+	}
+}
+
 // TestJszSystemOptions reads the options as a request on $SYS has them.
 func TestJszSystemOptions(t *testing.T) {
 	var o monitor.JszOptions

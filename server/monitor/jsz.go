@@ -2,6 +2,8 @@ package monitor
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -91,6 +93,23 @@ func (p *Pages) Jsz(o JszOptions) (*Jsz, error) {
 		page.Details = append(page.Details, JszAccount{a, p.jszStreams(a.ID, o)})
 	}
 	return page, nil
+}
+
+// JszAccount returns one account as the JetStream page shows it, with what the options ask for. It is an error if
+// there is no such account, or if it may not use JetStream.
+func (p *Pages) JszAccount(o JszOptions) (*JszAccount, error) {
+	if _, on := p.source.JetStream(); !on {
+		return nil, errors.New("jetstream not enabled")
+	}
+	for _, a := range p.source.JetStreamAccounts() {
+		if a.ID == o.Account {
+			return &JszAccount{a, p.jszStreams(a.ID, o)}, nil
+		}
+	}
+	if _, ok := p.source.Account(o.Account); !ok {
+		return nil, fmt.Errorf("account %q not found", o.Account)
+	}
+	return nil, fmt.Errorf("account %q not jetstream enabled", o.Account)
 }
 
 // jetStreamAccounts returns the accounts with JetStream, ordered by their ids.

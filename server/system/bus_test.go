@@ -100,6 +100,8 @@ type fakeSource struct {
 	mu       sync.Mutex
 	identity monitor.Identity
 	accounts []monitor.Account
+
+	jetStream []monitor.JetStreamAccount
 }
 
 func newSource() *fakeSource {
@@ -183,6 +185,22 @@ func (s *fakeSource) Queues() map[string]monitor.Queue {
 }
 
 func (s *fakeSource) Health() error { return nil }
+
+// JetStream is on once there are accounts that use it.
+func (s *fakeSource) JetStream() (monitor.JetStream, bool) {
+	n := len(s.JetStreamAccounts())
+	return monitor.JetStream{Streams: n, Stats: monitor.JetStreamStats{Accounts: n}}, n > 0
+}
+
+func (s *fakeSource) JetStreamAccounts() []monitor.JetStreamAccount {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.jetStream)
+}
+
+func (s *fakeSource) JetStreamStreams(account string, _ monitor.StreamQuery) iter.Seq[monitor.StreamDetail] {
+	return slices.Values([]monitor.StreamDetail{{Name: "ORDERS-" + account}})
+}
 
 // fakeActions remembers what was asked of the server.
 type fakeActions struct {

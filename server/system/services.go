@@ -64,7 +64,7 @@ func accountServices() []service {
 		{"SUBSZ", subsz},
 		{"CONNZ", connz},
 		{"LEAFZ", leafz},
-		{"JSZ", func(context.Context, *System, *call) (any, error) { return nil, errors.New("jetstream not enabled") }},
+		{"JSZ", page((*monitor.Pages).JszAccount, func(o *monitor.JszOptions, c *call) { o.Account = c.about })},
 		{"INFO", func(_ context.Context, s *System, c *call) (any, error) { return s.cfg.Pages.AccountDetail(c.about) }},
 		{"STATZ", accstatz},
 		{"CONNS", accountConns},

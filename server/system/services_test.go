@@ -86,6 +86,30 @@ func TestServices(t *testing.T) {
 	})
 }
 
+// TestServicesJetStream asks a server on which account A uses JetStream.
+func TestServicesJetStream(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.source.mu.Lock()
+		w.source.jetStream = []monitor.JetStreamAccount{{Name: "A", ID: "A", JetStreamStats: monitor.JetStreamStats{StorageBytes: 7}}}
+		w.source.mu.Unlock()
+		for _, tt := range []struct{ subject, body, want string }{
+			{"$SYS.REQ.SERVER.PING.JSZ", "", `"streams":1,`},
+			{"$SYS.REQ.SERVER.PING.JSZ", `{"account":"A","streams":true}`, `"stream_detail":[{"name":"ORDERS-A"`},
+			{"$SYS.REQ.ACCOUNT.A.JSZ", "", `"data":{"name":"A","id":"A","memory":0,"storage":7,`},
+			{"$SYS.REQ.ACCOUNT.A.JSZ", `{"streams":true,"account":"B"}`, `"stream_detail":[{"name":"ORDERS-A"`},
+			{"$SYS.REQ.ACCOUNT.B.JSZ", "", `"error":{"code":500,"description":"account \"B\" not jetstream enabled"}`},
+			{"$SYS.REQ.ACCOUNT.Z.JSZ", "", `"error":{"code":500,"description":"account \"Z\" not found"}`},
+			{"$SYS.REQ.SERVER.PING.STATSZ", "", `"jetstream":{"config":{`},
+			{"$SYS.REQ.ACCOUNT.A.INFO", "", `"jetstream_enabled":true`},
+		} {
+			replies := w.ask("SYS", tt.subject, tt.body)
+			if len(replies) != 1 || !strings.Contains(string(replies[0].payload), tt.want) {
+				t.Errorf("%s %s: got %s, want one reply with %s", tt.subject, tt.body, texts(replies), tt.want)
+			}
+		}
+	})
+}
+
 func texts(messages []message) string {
 	var list []string
 	for _, m := range messages {
