@@ -79,6 +79,19 @@ func TestStartWithWrongConfig(t *testing.T) {
 	}
 }
 
+// What is explained fits a terminal, whatever the key.
+func TestExplainWraps(t *testing.T) {
+	for _, key := range []string{"jetstream.sync", "jetstream.key", "max_connections", "resolver"} {
+		_, stdout, _ := command(t, "config", "explain", key)
+		meaning, _, _ := strings.Cut(stdout, "\n\n")
+		for line := range strings.Lines(meaning) {
+			if n := len(strings.TrimRight(line, "\n")); n > 80 {
+				t.Errorf("%s: %d columns: %s", key, n, line)
+			}
+		}
+	}
+}
+
 func TestExplain(t *testing.T) {
 	tests := []struct {
 		name string
@@ -92,6 +105,8 @@ func TestExplain(t *testing.T) {
 		{"a block", []string{"websocket"}, 0, []string{"type:    block\n", "\n  no_tls ", "\n  compression "}},
 		{"streams", []string{"jetstream"}, 0, []string{"type:    a boolean or block\n", "\n  sync ", "\n  key ", "\n  limits "}},
 		{"what acks wait for", []string{"sync_interval"}, 0, []string{"jetstream.sync\n", "also:    sync_interval\n", "default: always\n", "power cut"}},
+		{"a long meaning", []string{"jetstream.sync"}, 0, []string{"  What an acknowledgement waits for. always: it is on the disk. ", "\n\n  also:"}},
+		{"a list has no room for it", []string{"jetstream"}, 0, []string{"  What an acknowledgement waits for.\n"}},
 		{"where streams are", []string{"jetstream.dir"}, 0, []string{"jetstream.store_dir\n", "default: that of store_dir, else runnel-data\n"}},
 		{"an account's streams", []string{"accounts.jetstream.max_file"}, 0, []string{"accounts.jetstream.max_store\n", "reload:  yes\n"}},
 		{"metrics", []string{"metrics"}, 0, []string{"\n  max_streams ", "\n  max_consumers "}},

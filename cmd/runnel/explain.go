@@ -57,7 +57,7 @@ func explain(name string, stdout, stderr io.Writer) int {
 	if e.Block {
 		for _, k := range conf.Keys() {
 			if below, ok := strings.CutPrefix(k.Key, e.Key+"."); ok && !strings.Contains(below, ".") {
-				fmt.Fprintf(stdout, "  %-28s %s\n", below, k.Meaning)
+				fmt.Fprintf(stdout, "  %-28s %s\n", below, firstSentence(k.Meaning))
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func explain(name string, stdout, stderr io.Writer) int {
 // writeExplanation writes what is known about a key, without lines that would
 // say nothing.
 func writeExplanation(w io.Writer, e conf.Explanation) {
-	fmt.Fprintf(w, "%s\n  %s\n\n", e.Key, e.Meaning)
+	fmt.Fprintf(w, "%s\n%s\n", e.Key, wrapped(e.Meaning))
 	line := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(w, "  %-9s%s\n", name+":", value)
@@ -83,6 +83,33 @@ func writeExplanation(w io.Writer, e conf.Explanation) {
 	if e.Block {
 		fmt.Fprintln(w)
 	}
+}
+
+// firstSentence is the part of a meaning that a list has room for.
+func firstSentence(meaning string) string {
+	if first, _, more := strings.Cut(meaning, ". "); more {
+		return first + "."
+	}
+	return meaning
+}
+
+// wrapped breaks a meaning into lines that fit a terminal.
+func wrapped(meaning string) string {
+	const indent, columns = "  ", 80
+	var b strings.Builder
+	line := indent
+	for word := range strings.FieldsSeq(meaning) {
+		if line != indent && len(line)+1+len(word) > columns {
+			b.WriteString(line + "\n")
+			line = indent
+		}
+		if line != indent {
+			line += " "
+		}
+		line += word
+	}
+	b.WriteString(line + "\n")
+	return b.String()
 }
 
 // usageCode is the exit code for an error of flag.Parse, which has been
