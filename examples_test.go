@@ -14,6 +14,9 @@ func TestExamples(t *testing.T) {
 		"simple.conf": func(o *conf.Options) (got, want any) {
 			return o.Liveness.PingInterval, 30 * time.Second
 		},
+		"streams.conf": func(o *conf.Options) (got, want any) {
+			return o.JetStreamOf("SHOP").MaxStoreBytes + o.JetStreamOf("TEST").MaxStoreBytes, int64(9 << 30)
+		},
 		"tls.conf": func(o *conf.Options) (got, want any) {
 			return o.TLS != nil && o.TLS.VerifyAndMap, true
 		},
