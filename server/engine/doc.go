@@ -15,6 +15,11 @@
 // (permissions, auto-unsubscribe, clients without headers, internal subscribers) is evaluated when the entry
 // is filled and leaves one flag. No flag: the fast loop.
 //
+// The server's own messages go the same way: a [Publisher] has a worker too, and instead of a frame a letter, which
+// is put together for each target. What it is given is borrowed like the read buffer. It never waits for a
+// target; who can wait asks [Publisher.Blocked] before a batch. The other way round, an internal subscription
+// ([Engine.Subscribe]) is handed messages in the worker's memory, and can have their publisher parked.
+//
 // # Invariants
 //
 //   - Order per publisher and subscriber: one worker parses a publisher; a stage is written or queued whole
@@ -23,7 +28,8 @@
 //   - No lost writable edge: an edge that comes while somebody writes sets a flag that the writer looks at
 //     before it leaves.
 //   - No stale wake-up of a parked publisher: waking one that is no longer parked does nothing.
-//   - Borrowed bytes never outlive the batch: they are written or copied before the read buffer is reused.
+//   - Borrowed bytes never outlive the batch: they are written or copied before the read buffer is reused, or
+//     before Flush returns.
 //   - SUB before PONG: the generation of the interest tree changes before the next operation of that
 //     connection; a match takes its stamp before it asks the tree.
 //   - Closing: "closing" and "descriptor closed" are different states; a descriptor is closed under the

@@ -302,6 +302,43 @@ func TestParkOnce(t *testing.T) {
 	}
 }
 
+// TestSoftLimit: publishers are parked before their target is cut off, also where little may wait.
+func TestSoftLimit(t *testing.T) {
+	x := newFixture(t, openConfig)
+	socket := &fakeSocket{t: t}
+	c := x.connect(socket, "")
+	for _, tt := range []struct{ most, want int }{
+		{64 << 20, parkBytes},
+		{parkBytes, parkBytes / 2},
+		{1000, 500},
+		{1, 0},
+	} {
+		s := x.Settings()
+		s.MaxPendingBytes = tt.most
+		x.SetSettings(s)
+		if got := x.softLimit(); got != tt.want {
+			t.Errorf("max_pending %d: soft limit %d, want %d", tt.most, got, tt.want)
+		}
+		c.out.queue.append(&x.chunks, make([]byte, tt.want))
+		c.out.queued(x.Engine)
+		woken := 0
+		a := &alarm{func() { woken++ }}
+		if c.crowded() || c.out.park(x.Engine, a) {
+			t.Errorf("max_pending %d: crowded with %d bytes", tt.most, tt.want)
+		}
+		c.out.queue.append(&x.chunks, make([]byte, 1))
+		if !c.crowded() || !c.out.park(x.Engine, a) {
+			t.Errorf("max_pending %d: not crowded with %d bytes", tt.most, tt.want+1)
+		}
+		c.out.writing = true
+		_, parked := c.out.took(x.Engine, socket, tt.want+1, tt.want+1)
+		wakeAll(parked)
+		if woken != 1 {
+			t.Errorf("max_pending %d: woken %d times, want once", tt.most, woken)
+		}
+	}
+}
+
 // TestEndWakes: publishers do not wait for a connection that is going.
 func TestEndWakes(t *testing.T) {
 	x := newFixture(t, openConfig)

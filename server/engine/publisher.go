@@ -56,8 +56,12 @@ func (p *Publisher) NoResponders(c *Conn, subject, reply string) bool {
 
 // Blocked tells whether somebody to whom Deliver would send has so much waiting already that a sender who can wait
 // should; a queue group has when all its members have. If so, ready is called when that is over, perhaps more
-// than once: quick, from anywhere, and not using this Publisher. What is staged does not count, so ask between batches.
+// than once: it must be quick, may come from anywhere and not use this Publisher. What is staged does not count, so ask
+// between batches; the largest batch should stay far below max_pending.
 func (p *Publisher) Blocked(a *accounts.Account, to, queue string, ready func()) bool {
+	if !p.begun {
+		defer p.Flush() // a question alone is no batch
+	}
 	p.begin()
 	p.w.letter.address(to, to, "", nil, nil)
 	e := p.w.match.lookup(a.Profile(), p.w.letter.to)
