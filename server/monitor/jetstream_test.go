@@ -215,17 +215,18 @@ func TestJszSystemOptions(t *testing.T) {
 
 // health is a probe in one line: status, then errors with their types, then what is degraded.
 func health(h *monitor.Healthz) string {
-	line := fmt.Sprintf("%d %s", h.StatusCode, h.Status)
+	var line strings.Builder
+	fmt.Fprintf(&line, "%d %s", h.StatusCode, h.Status)
 	if h.Error != "" {
-		line += ": " + h.Error
+		line.WriteString(": " + h.Error)
 	}
 	for _, e := range h.Errors {
-		line += fmt.Sprintf(" [%s %s/%s/%s: %s]", e.Type, e.Account, e.Stream, e.Consumer, e.Error)
+		fmt.Fprintf(&line, " [%s %s/%s/%s: %s]", e.Type, e.Account, e.Stream, e.Consumer, e.Error)
 	}
 	for _, e := range h.Degraded {
-		line += fmt.Sprintf(" (%s %s/%s/%s: %s)", e.Type, e.Account, e.Stream, e.Consumer, e.Error)
+		fmt.Fprintf(&line, " (%s %s/%s/%s: %s)", e.Type, e.Account, e.Stream, e.Consumer, e.Error)
 	}
-	return line
+	return line.String()
 }
 
 func TestHealthzJetStream(t *testing.T) {
@@ -249,14 +250,16 @@ func TestHealthzJetStream(t *testing.T) {
 		{"no stream in detail", monitor.HealthzOptions{Account: "A", Stream: "NO", Details: true}, "404 error [STREAM A/NO/: " + noStream + "]"},
 		{"no consumer", monitor.HealthzOptions{Account: "A", Stream: "ORDERS", Consumer: "no"}, "404 unavailable: " + noConsumer},
 		{
-			"no consumer in detail", monitor.HealthzOptions{Account: "A", Stream: "ORDERS", Consumer: "no", Details: true},
+			"no consumer in detail",
+			monitor.HealthzOptions{Account: "A", Stream: "ORDERS", Consumer: "no", Details: true},
 			"404 error [CONSUMER A/ORDERS/no: " + noConsumer + "]",
 		},
 		{"an account without streams", monitor.HealthzOptions{Account: "B", Stream: "ORDERS"}, `404 unavailable: JetStream stream "ORDERS" not found on account "B"`},
 		{"the server only", monitor.HealthzOptions{JSServerOnly: true, Account: "Z"}, "200 ok"},
 		{"stream without its account", monitor.HealthzOptions{Stream: "S"}, `400 error: "account" must not be empty when checking stream health`},
 		{
-			"consumer without its stream", monitor.HealthzOptions{Account: "A", Consumer: "c"},
+			"consumer without its stream",
+			monitor.HealthzOptions{Account: "A", Consumer: "c"},
 			`400 error: "stream" must not be empty when checking consumer health`,
 		},
 	} {
@@ -289,7 +292,8 @@ func TestHealthzProblems(t *testing.T) {
 	}{
 		{"all", monitor.HealthzOptions{}, "503 unavailable: " + down + " (and 1 more, details=1 lists them)" + warning},
 		{
-			"all in detail", monitor.HealthzOptions{Details: true},
+			"all in detail",
+			monitor.HealthzOptions{Details: true},
 			"503 error [STREAM A/COPY/: " + down + "] [CONSUMER A/ORDERS/work: " + stuck + "]" + warning,
 		},
 		{"another account", monitor.HealthzOptions{Account: "B"}, "200 ok"},
