@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,12 +41,12 @@ func benchStore(b *testing.B, streams, inFlight int) {
 		cfg.MaxMessages = 1 << 40
 		all = append(all, create(b, s, cfg))
 	}
-	slots := make(chan struct{}, inFlight)
+	slots := newWindow(inFlight)
 	done := func(r jetlog.Result, err error) {
 		if err != nil || !r.Stored {
 			b.Errorf("%+v, %v", r, err)
 		}
-		<-slots
+		slots.leave()
 	}
 	ctx := context.Background()
 	b.ReportAllocs()
@@ -53,19 +54,55 @@ func benchStore(b *testing.B, streams, inFlight int) {
 	start := processorTime(b)
 	b.ResetTimer()
 	for i := range b.N {
-		slots <- struct{}{}
+		slots.enter()
 		c := &command.Publish{Time: int64(i), Subject: subjects[i%streams], Payload: make([]byte, 128)}
 		if err := all[i%streams].Start(ctx, c, done); err != nil {
 			b.Fatal(err)
 		}
 	}
-	for range inFlight {
-		slots <- struct{}{}
-	}
+	slots.wait(0)
 	b.StopTimer()
 	report(b, start)
 	if err := s.Close(); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// window limits what one goroutine has in flight. It costs as little as that of the control.
+type window struct {
+	limit, used int64
+	done        atomic.Int64
+	waiting     atomic.Int64 // until so many are done; 0: nobody waits
+	wake        chan struct{}
+}
+
+func newWindow(limit int) *window { return &window{limit: int64(limit), wake: make(chan struct{}, 1)} }
+
+// enter begins one, and waits while too many are in flight.
+func (w *window) enter() {
+	if w.used-w.done.Load() >= w.limit {
+		w.wait(w.limit - 1)
+	}
+	w.used++
+}
+
+// wait waits until no more than so many are in flight.
+func (w *window) wait(left int64) {
+	w.waiting.Store(w.used - left)
+	for w.used-w.done.Load() > left {
+		<-w.wake
+	}
+	w.waiting.Store(0)
+}
+
+// leave ends one.
+func (w *window) leave() {
+	done := w.done.Add(1)
+	if until := w.waiting.Load(); until > 0 && done >= until {
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
 	}
 }
 

@@ -27,6 +27,7 @@ type body struct {
 	idTime int64 // of the last message id in ids
 	forgot int64 // ids with an earlier time are forgotten
 
+	slab           []byte        // where the next messages' content goes
 	messages, size uint64        // of the memory table
 	bytes          int64         // about what the memory table and what belongs to it take
 	memory         *atomic.Int64 // what those of all streams take
@@ -182,9 +183,22 @@ func (b *body) MessageID(id []byte) (seq uint64, time int64, err error) {
 	return n.seq, n.time, nil
 }
 
+// Content is allocated in slabs: few large pieces without pointers cost the collector much less than one
+// or two for each message. Slabs grow with what the table has, so that a stream with little takes little.
+// Messages with more than slabMessage bytes stay where they are.
+const (
+	slabLeast   = 512
+	slabMost    = 32 << 10
+	slabMessage = 1 << 10
+)
+
 // Append adds a message behind all others.
 func (b *body) Append(message *jetlog.Message, meta *jetlog.Meta) {
-	b.active.Append(message, meta)
+	m := *message
+	if len(m.Header)+len(m.Payload) <= slabMessage {
+		m.Header, m.Payload = b.keep(m.Header), b.keep(m.Payload)
+	}
+	b.active.Append(&m, meta)
 	b.messages++
 	b.size += meta.Bytes
 	b.grow(int64(meta.Bytes) + messageOverhead)
@@ -245,6 +259,20 @@ func (b *body) Remember(id []byte, seq uint64, time int64) {
 
 // Forget drops all ids with a time < before.
 func (b *body) Forget(before int64) { b.forgot = max(b.forgot, before) }
+
+// keep returns a copy of content that is to stay.
+func (b *body) keep(content []byte) []byte {
+	n := len(content)
+	if n == 0 {
+		return content
+	}
+	if n > cap(b.slab)-len(b.slab) {
+		b.slab = make([]byte, 0, max(n, int(min(max(b.size/4, slabLeast), slabMost))))
+	}
+	start := len(b.slab)
+	b.slab = append(b.slab, content...)
+	return b.slab[start:len(b.slab):len(b.slab)]
+}
 
 // shrink counts messages that have left the memory table.
 func (b *body) shrink(messages, bytes uint64) {

@@ -119,7 +119,7 @@ func (b *body) freeze(first, last uint64) *frozen {
 		f.entries = append(f.entries, p.entry())
 	}
 	clear(b.gone.touched)
-	b.active, b.messages, b.size, b.bytes = jetlog.NewMemory(), 0, 0, 0
+	b.active, b.slab, b.messages, b.size, b.bytes = jetlog.NewMemory(), nil, 0, 0, 0
 	b.facts, b.ids = newFacts(b.facts.limit), map[segment.Hash]note{}
 	b.start = last + 1
 	b.frozen = f

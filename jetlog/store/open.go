@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"runnel/jetlog/command"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/seal"
 	"runnel/jetlog/segment"
@@ -40,6 +41,10 @@ func Open(cfg Config) (*Store, *Report, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	s.never = ctx
+	for kind := range s.allowed {
+		level := command.Kind(kind).Level()
+		s.allowed[kind] = level > 0 && level <= cfg.Level
+	}
 	for range cfg.Shards {
 		s.shards = append(s.shards, newShard(func() *wal.Log { return s.log }))
 	}

@@ -38,7 +38,7 @@ func (t *Stream) Propose(ctx context.Context, c command.Command) (jetlog.Result,
 // runs on the goroutine that applies: it must be quick, and must not wait for another command. With an
 // error it is not called. The command must not change any more.
 func (t *Stream) Start(ctx context.Context, c command.Command, done func(jetlog.Result, error)) error {
-	if level := c.Kind().Level(); level == 0 || level > t.store.cfg.Level {
+	if !t.store.allowed[c.Kind()] {
 		return fmt.Errorf("command of kind %d: feature level is %d: %w", c.Kind(), t.store.cfg.Level, ErrNewer)
 	}
 	if t.log() == nil {
@@ -84,12 +84,14 @@ func (t *Stream) append(c command.Command, publish bool, done func(jetlog.Result
 		return err
 	}
 	t.encoded = command.Append(t.encoded[:0], c)
-	record := [1]wal.Record{{Group: t.id, Kind: commandRecord, Index: t.appended.Add(1), Payload: t.encoded}}
-	try := t.log().AppendReserved
+	t.record[0] = wal.Record{Group: t.id, Kind: commandRecord, Index: t.appended.Add(1), Payload: t.encoded}
+	var position wal.Position
+	var err error
 	if publish {
-		try = t.log().Append
+		position, err = t.store.log.Append(t.store.never, t.record[:]...)
+	} else {
+		position, err = t.store.log.AppendReserved(t.store.never, t.record[:]...)
 	}
-	position, err := try(t.store.never, record[:]...)
 	if err != nil {
 		t.appended.Add(^uint64(0))
 		return t.store.refusal(err)

@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"runnel/jetlog"
 	"runnel/jetlog/command"
@@ -27,6 +29,8 @@ type entry struct {
 type shard struct {
 	log func() *wal.Log
 
+	waiting atomic.Int64 // length of queue behind head
+
 	mu      sync.Mutex // guards everything below
 	work    sync.Cond  // the applier waits
 	queue   []entry
@@ -44,7 +48,7 @@ func newShard(log func() *wal.Log) *shard {
 
 // admit waits until there is room for a command.
 func (sh *shard) admit(ctx context.Context) error {
-	for {
+	for sh.waiting.Load() >= queueLimit {
 		space := sh.full()
 		if space == nil {
 			return nil
@@ -55,6 +59,7 @@ func (sh *shard) admit(ctx context.Context) error {
 			return fmt.Errorf("wait for commands before it: %w", ctx.Err())
 		}
 	}
+	return nil
 }
 
 // full returns nil if there is room, otherwise what is closed when there is some again.
@@ -75,6 +80,7 @@ func (sh *shard) push(e entry) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.queue = append(sh.queue, e)
+	sh.waiting.Add(1)
 	if len(sh.queue)-sh.head == 1 && (e.position <= sh.log().Durable() || sh.failure != nil) {
 		sh.work.Signal()
 	}
@@ -130,6 +136,7 @@ func (sh *shard) take(out []entry) (batch []entry, failure error, ok bool) {
 
 // drop forgets the queue up to a place.
 func (sh *shard) drop(n int) {
+	sh.waiting.Add(int64(sh.head - n))
 	clear(sh.queue[sh.head:n])
 	sh.head = n
 	if sh.head == len(sh.queue) {
@@ -153,13 +160,14 @@ func (sh *shard) run() {
 	var batch []entry
 	outcomes := make([]outcome, applyAtOnce)
 	var asker asker
+	var sorter sorter
 	for {
 		var failure error
 		var ok bool
 		if batch, failure, ok = sh.take(batch[:0]); !ok {
 			return
 		}
-		for rest := batch; len(rest) > 0; {
+		for rest := sorter.sort(batch); len(rest) > 0; {
 			n := 1
 			for n < min(len(rest), applyAtOnce) && rest[n].stream == rest[0].stream {
 				n++
@@ -167,6 +175,57 @@ func (sh *shard) run() {
 			rest[0].stream.apply(&asker, rest[:n], outcomes[:n], failure)
 			rest = rest[n:]
 		}
+		sorter.clear()
 		clear(batch)
 	}
+}
+
+// sorter puts the commands of each stream together, in their order: so a stream is locked, and its state is
+// brought into the processor's caches, once for all of them. It belongs to one applier.
+type sorter struct {
+	groups []group // by the time that their stream occurs first
+	out    []entry
+}
+
+// group is one stream in a batch.
+type group struct {
+	stream *Stream
+	next   int // at first how many entries it has, then where the next one goes
+}
+
+// sort returns the batch sorted, valid until clear.
+func (s *sorter) sort(batch []entry) []entry {
+	for i := range batch {
+		t := batch[i].stream
+		if t.group == 0 {
+			s.groups = append(s.groups, group{stream: t})
+			t.group = len(s.groups)
+		}
+		s.groups[t.group-1].next++
+	}
+	if len(s.groups) == 1 {
+		return batch
+	}
+	at := 0
+	for i := range s.groups {
+		g := &s.groups[i]
+		g.next, at = at, at+g.next
+	}
+	s.out = slices.Grow(s.out, len(batch))[:len(batch)]
+	for i := range batch {
+		g := &s.groups[batch[i].stream.group-1]
+		s.out[g.next] = batch[i]
+		g.next++
+	}
+	return s.out
+}
+
+// clear forgets the batch.
+func (s *sorter) clear() {
+	for i := range s.groups {
+		s.groups[i].stream.group = 0
+	}
+	clear(s.groups)
+	clear(s.out)
+	s.groups, s.out = s.groups[:0], s.out[:0]
 }

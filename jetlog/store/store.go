@@ -91,6 +91,7 @@ type Store struct {
 	never    context.Context       // that has ended
 	memory   atomic.Int64          // about what memory tables take
 	starved  atomic.Bool           // the last flush met a full disk
+	allowed  [256]bool             // kinds of commands that the feature level has
 	kick     chan struct{}         // wakes the flusher
 	flushing sync.Mutex            // one flush at a time
 	stop     chan struct{}         // closed when Close begins

@@ -22,9 +22,12 @@ type Stream struct {
 	file    bool // the messages are in files, and commands go through the log
 	sync    bool // results wait for a sync although the log does not
 
-	gate     sync.Mutex    // guards encoded, and the order in which commands enter the log
+	gate     sync.Mutex    // guards encoded and record, and the order in which commands enter the log
 	encoded  []byte        // a buffer
+	record   [1]wal.Record // what is appended, for the time of the call
 	appended atomic.Uint64 // index of the last command in the log, or about to be
+
+	group int // in the batch that the applier has, counted from 1; it belongs to the applier
 
 	failure atomic.Pointer[error] // why nothing goes on
 
