@@ -1,0 +1,141 @@
+package delivery
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+	"runnel/server/jetstream/api"
+)
+
+// answer is what a receiver says about a delivery.
+type answer struct {
+	kind   api.AckKind
+	about  Delivered
+	delay  time.Duration // of a nak
+	reason string        // of a termination
+	reply  string        // who waits until it is applied, empty for nobody
+	next   *Request      // what is asked for with it
+}
+
+const (
+	// answersMax is how many answers may wait for a turn; more are dropped, and their messages come again.
+	answersMax = 1 << 17
+	// answersAtOnce is how many answers are put into one command.
+	answersAtOnce = 4096
+)
+
+// newAnswer reads an acknowledgement; it is false for what is none. Nothing of the payload is kept.
+func newAnswer(a *Ack) (answer, bool) {
+	body, ok := api.ParseAckPayload(a.Payload)
+	if !ok {
+		return answer{}, false
+	}
+	s := &a.Subject
+	out := answer{
+		kind: body.Kind, about: Delivered{s.ConsumerSequence, s.StreamSequence, s.Deliveries}, delay: body.Delay,
+		reason: body.Reason, reply: a.Reply,
+	}
+	if body.Kind == api.AckNext && a.Reply != "" {
+		out.next = &Request{Reply: a.Reply, Body: body.Request}
+		out.next.copy()
+		out.reply = ""
+	}
+	return out, true
+}
+
+// answer puts an answer into the mailbox.
+func (b *mailbox) answer(a *answer) {
+	if a.next != nil {
+		b.request(*a.next)
+		a.next = nil
+	}
+	if len(b.answers) < answersMax {
+		b.answers = append(b.answers, *a)
+	}
+}
+
+// takesNoAcks reports whether acknowledgements mean nothing to the consumer.
+func (c *consumer) takesNoAcks() bool {
+	s := c.settings.Load()
+	return s != nil && s.ack == config.AckNone
+}
+
+// answers makes commands of what receivers said.
+func (t *turn) answers(list []answer) {
+	if len(list) == 0 || t.set.ack == config.AckNone {
+		return
+	}
+	t.c.used = t.ns
+	t.note(true) // what they speak of comes first
+	for len(list) > 0 {
+		n := min(len(list), answersAtOnce)
+		t.answersOf(list[:n])
+		list = list[n:]
+	}
+}
+
+// answersOf makes one command.
+func (t *turn) answersOf(list []answer) {
+	ack := &command.Ack{Time: t.ns, Consumer: t.c.name, Replies: make([]command.Reply, 0, len(list))}
+	f := flight{command: ack, epoch: t.c.epoch}
+	for i := range list {
+		a := &list[i]
+		if a.about.Stream == 0 || a.about.Stream > t.c.at.Stream {
+			continue // of something that was never sent
+		}
+		reply := command.Reply{Sequence: a.about.Stream}
+		switch a.kind {
+		case api.AckNak:
+			reply.Answer, reply.Delay = command.Nak, a.delay
+			f.expect(t.ns, a.delay)
+			t.events().Nak(t.c.stream, t.c.name, a.about)
+		case api.AckInProgress:
+			reply.Answer = command.Progress
+			f.expect(t.ns, t.set.shortestWait)
+		case api.AckTerminate:
+			reply.Answer = command.Terminate
+			t.events().Terminated(t.c.stream, t.c.name, a.about, a.reason)
+		default:
+			t.sample(a.about)
+		}
+		ack.Replies = append(ack.Replies, reply)
+		if a.reply != "" {
+			f.replies = append(f.replies, a.reply)
+		}
+	}
+	if len(ack.Replies) > 0 {
+		t.launch(&f)
+	}
+}
+
+// sent notes when a message was sent, if that may be asked for.
+func (t *turn) sent(sequence uint64) {
+	if t.set.sampling == 0 || t.set.ack == config.AckNone {
+		return
+	}
+	s := t.session
+	if s.samples == nil || len(s.samples) >= samplesMax {
+		s.samples = make(map[uint64]int64)
+	}
+	s.samples[sequence] = t.ns
+}
+
+// samplesMax is of how many messages it is known when they were sent.
+const samplesMax = 1 << 16
+
+// sample tells how long an acknowledgement took, of some.
+func (t *turn) sample(d Delivered) {
+	if t.set.sampling == 0 {
+		return
+	}
+	at, ok := t.session.samples[d.Stream]
+	if !ok {
+		return
+	}
+	delete(t.session.samples, d.Stream)
+	if rand.IntN(100) < t.set.sampling {
+		t.events().AckSample(t.c.stream, t.c.name, d, time.Duration(t.ns-at))
+	}
+}

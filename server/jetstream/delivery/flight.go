@@ -1,0 +1,269 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"runnel/jetlog"
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+)
+
+// flight is a command from when it is made until its result is seen.
+type flight struct {
+	command command.Command
+	epoch   uint32   // of the cursor that it was made with
+	replies []string // who waits until it is applied
+	due     int64    // when it makes something overdue at the earliest, 0 for never
+
+	// Of a Deliver: the first consumer sequence, 0 for other commands, how many there are, and how many of these
+	// are of messages that had not been sent before.
+	from, count, fresh uint64
+}
+
+// expect notes that an answer is due some time after now.
+func (f *flight) expect(now int64, wait time.Duration) {
+	if at := now + int64(wait); wait > 0 && (f.due == 0 || at < f.due) {
+		f.due = at
+	}
+}
+
+// landing is the result of a command.
+type landing struct {
+	code      config.Code
+	exhausted []jetlog.Exhausted
+	err       error
+}
+
+// delivered is a message that was sent, and not yet noted by a command.
+type delivered = command.Delivery
+
+// notesMax is how many messages of a consumer without acknowledgements may be noted by one command.
+const notesMax = 1 << 14
+
+// retry says when what could not be done is tried again.
+type retry struct {
+	at    int64 // 0 when nothing is to be tried again
+	pause time.Duration
+	told  bool // it is in the log
+}
+
+// The pauses between attempts: short while the log is busy, longer when it refuses.
+const (
+	busyPause   = time.Millisecond
+	refusePause = 50 * time.Millisecond
+	pauseMax    = 5 * time.Second
+)
+
+// later makes the pause longer.
+func (r *retry) later(now int64, least time.Duration) {
+	r.pause = min(max(2*r.pause, least), pauseMax)
+	r.at = now + int64(r.pause)
+}
+
+// launch puts a command into the outbox.
+func (t *turn) launch(f *flight) {
+	t.session.outbox = append(t.session.outbox, *f)
+	t.session.started++
+}
+
+// send starts what is in the outbox, until something cannot be started.
+func (t *turn) send() {
+	s := t.session
+	if s.writing.at > t.ns || len(s.outbox) == 0 {
+		return
+	}
+	for i := range s.outbox {
+		f := &s.outbox[i]
+		if f.from != 0 && f.epoch != t.c.epoch {
+			s.landed++ // it would be refused
+			continue
+		}
+		// It is in the list first: the result may come before Start returns.
+		s.flights = append(s.flights, *f)
+		if err := t.c.stream.log.Start(t.c.stream.pool.never, f.command, t.c.land); err != nil {
+			s.flights = s.flights[:len(s.flights)-1]
+			s.outbox = s.outbox[i:]
+			t.unwritable(err)
+			return
+		}
+	}
+	clear(s.outbox)
+	s.outbox = s.outbox[:0]
+	s.writing = retry{}
+}
+
+// unwritable says when commands are tried again, and tells the operator the first time.
+func (t *turn) unwritable(err error) {
+	r := &t.session.writing
+	if errors.Is(err, context.Canceled) {
+		r.later(t.ns, busyPause)
+		return
+	}
+	if r.later(t.ns, refusePause); !r.told {
+		r.told = true
+		t.c.complain("the state of a consumer cannot be written; trying again", err)
+	}
+	t.stall = Storage
+}
+
+// unreadable says when messages are tried again, which are never passed over, and tells the operator the first time.
+func (t *turn) unreadable(err error) {
+	r := &t.session.reading
+	if r.later(t.ns, refusePause); !r.told {
+		r.told = true
+		t.c.complain("what a consumer is to get cannot be read; trying again", err)
+	}
+	t.stall = Storage
+	t.mustBy(r.at)
+}
+
+// complain tells the operator.
+func (c *consumer) complain(what string, err error) {
+	c.stream.pool.cfg.Logger.Error(what,
+		"account", c.stream.account.Name(), "stream", c.stream.Name(), "consumer", c.name, "error", err)
+}
+
+// land takes the result of a command, from the goroutine that applied it.
+func (c *consumer) land(r jetlog.Result, err error) {
+	c.post(func(b *mailbox) { b.landings = append(b.landings, landing{r.Code, r.Exhausted, err}) })
+}
+
+// landings looks at the results of commands, which come in the order of the flights.
+func (t *turn) landings(list []landing) {
+	s := t.session
+	for i := range list {
+		l, f := &list[i], &s.flights[i]
+		s.landed++
+		for _, e := range l.exhausted {
+			t.events().MaxDeliveries(t.c.stream, t.c.name, e.Sequence, e.Deliveries)
+		}
+		switch {
+		case l.err != nil:
+			t.unwritable(l.err)
+			t.lose(f)
+		case l.code != 0:
+			t.lose(f)
+		default:
+			t.c.stream.overdue.expect(f.due)
+			for _, reply := range f.replies {
+				t.w.out.Publish(t.c.stream.account, reply, "", nil, nil)
+			}
+		}
+	}
+	n := copy(s.flights, s.flights[len(list):])
+	clear(s.flights[n:])
+	s.flights = s.flights[:n]
+}
+
+// lose goes back to the applied state, if the flight was of the cursor as it is now.
+func (t *turn) lose(f *flight) {
+	if f.from != 0 && f.epoch == t.c.epoch {
+		t.c.epoch++
+		t.c.known = false
+		t.session.unnoted = nil
+	}
+}
+
+// note makes a command of what was sent. Without acknowledgements nobody needs it soon: then there is one at a time,
+// unless it is urgent.
+func (t *turn) note(urgent bool) {
+	s := t.session
+	n := uint64(len(s.unnoted))
+	if n == 0 {
+		return
+	}
+	if t.set.ack == config.AckNone && !urgent && n < notesMax && s.delivering() {
+		return
+	}
+	d := &command.Deliver{
+		Time: t.ns, Consumer: t.c.name, Incarnation: t.c.incarnation, From: t.c.at.Consumer - n + 1, Messages: s.unnoted,
+	}
+	f := flight{command: d, epoch: t.c.epoch, from: d.From, count: n, fresh: fresh(s.unnoted)}
+	if t.set.ack != config.AckNone {
+		f.expect(t.ns, t.set.shortestWait)
+	}
+	s.unnoted = nil
+	t.launch(&f)
+}
+
+// delivering reports whether a Deliver is under way.
+func (s *session) delivering() bool {
+	for i := range s.flights {
+		if s.flights[i].from != 0 {
+			return true
+		}
+	}
+	for i := range s.outbox {
+		if s.outbox[i].from != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// fresh counts the messages that had not been sent before.
+func fresh(list []delivered) (n uint64) {
+	for _, d := range list {
+		if !d.Again {
+			n++
+		}
+	}
+	return n
+}
+
+// ahead returns how many messages were sent for the first time that are not in the applied state, which has
+// so many deliveries.
+func (s *session) ahead(epoch uint32, applied uint64) uint64 {
+	n := fresh(s.unnoted)
+	for _, list := range [2][]flight{s.flights, s.outbox} {
+		for i := range list {
+			if f := &list[i]; f.from > applied && f.epoch == epoch {
+				n += f.fresh
+			}
+		}
+	}
+	return n
+}
+
+// underWay collects what commands that are under way say about messages that were sent: again, or answered.
+type underWay struct {
+	sequences map[uint64]struct{}
+	upTo      uint64 // all up to this one are answered
+}
+
+func (u *underWay) has(sequence uint64) bool {
+	_, found := u.sequences[sequence]
+	return found || sequence <= u.upTo
+}
+
+// underWay looks through the commands that are under way. Cumulative says what an acknowledgement covers.
+func (s *session) underWay(epoch uint32, applied uint64, cumulative bool) underWay {
+	u := underWay{sequences: make(map[uint64]struct{})}
+	for _, d := range s.unnoted {
+		u.sequences[d.Sequence] = struct{}{}
+	}
+	for _, list := range [2][]flight{s.flights, s.outbox} {
+		for i := range list {
+			f := &list[i]
+			switch c := f.command.(type) {
+			case *command.Deliver:
+				if f.from <= applied || f.epoch != epoch {
+					continue
+				}
+				for _, d := range c.Messages {
+					u.sequences[d.Sequence] = struct{}{}
+				}
+			case *command.Ack:
+				for _, r := range c.Replies {
+					u.sequences[r.Sequence] = struct{}{}
+					if cumulative && r.Answer == command.Done {
+						u.upTo = max(u.upTo, r.Sequence)
+					}
+				}
+			}
+		}
+	}
+	return u
+}

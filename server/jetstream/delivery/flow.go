@@ -1,0 +1,109 @@
+package delivery
+
+import (
+	"strconv"
+
+	"runnel/headers"
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+	"runnel/server/jetstream/api"
+)
+
+const (
+	windowMin = 2 << 20
+	windowMax = 32 << 20
+)
+
+// window is how much of what was sent may be on its way to a client that has asked for flow control: the client answers
+// a request that travels with the messages. The zero value is a window of the least size.
+//
+// Invariant: asked <= outstanding while a request is out.
+type window struct {
+	size        int    // 0 stands for windowMin
+	outstanding int    // bytes that were sent and not answered for
+	messages    int    // likewise
+	subject     string // of the request that is out, empty for none
+	asked       int    // bytes that its answer answers for
+	askedFor    int    // messages likewise
+}
+
+// limit returns the size.
+func (w *window) limit() int { return max(w.size, windowMin) }
+
+// full reports whether nothing more may be sent.
+func (w *window) full(s *settings) bool { return s.flowControl && w.outstanding > w.limit() }
+
+func (w *window) add(bytes int) {
+	w.outstanding += bytes
+	w.messages++
+}
+
+// answered takes the answer to the request that is out.
+func (w *window) answered() {
+	w.outstanding -= w.asked
+	w.messages -= w.askedFor
+	w.size = min(2*w.limit(), windowMax)
+	w.subject, w.asked, w.askedFor = "", 0, 0
+}
+
+// control sends a request for an answer, if it is time. Idle says that nothing was sent for a while: then a consumer
+// that is acknowledged by these answers asks for the rest.
+func (t *turn) control(idle bool) {
+	w := &t.c.pusher.flow
+	if !t.set.flowControl || w.subject != "" || w.messages == 0 {
+		return
+	}
+	acks := t.set.ack == config.AckFlowControl
+	if w.outstanding <= w.limit()/2 && !(acks && (idle || 2*w.messages >= t.set.maxAckPending)) {
+		return
+	}
+	f := api.FlowSubject{Stream: t.c.stream.Name(), Consumer: t.c.name, ID: t.w.pool.cfg.Ticket()}
+	w.subject = string(api.AppendFlowSubject(nil, &f))
+	w.asked, w.askedFor = w.outstanding, w.messages
+	t.toListeners(api.StatusFlowControl.Block(), w.subject)
+}
+
+// flow is an answer to flow control. It may tell up to which message the client has got all.
+type flow struct {
+	subject string
+	last    uint64
+}
+
+// flowsMax is how many answers may wait for a turn; more mean nothing.
+const flowsMax = 64
+
+// newFlow reads an answer. Nothing of the header is kept.
+func newFlow(subject string, header []byte) flow {
+	f := flow{subject: subject}
+	if value, ok := headers.Get(header, "Nats-Last-Stream"); ok {
+		f.last, _ = strconv.ParseUint(string(value), 10, 64) // what is no number acknowledges nothing
+	}
+	return f
+}
+
+// flow puts an answer into the mailbox.
+func (b *mailbox) flow(f flow) {
+	if len(b.flows) < flowsMax {
+		b.flows = append(b.flows, f)
+	}
+}
+
+// flows takes answers to flow control. One that nobody has asked for means nothing.
+func (t *turn) flows(list []flow) {
+	p := t.c.pusher
+	if p == nil {
+		return
+	}
+	for _, f := range list {
+		if f.subject != p.flow.subject {
+			continue
+		}
+		p.flow.answered()
+		if t.set.ack == config.AckFlowControl && f.last > 0 && f.last <= t.c.at.Stream {
+			t.note(true)
+			t.launch(&flight{epoch: t.c.epoch, command: &command.Ack{
+				Time: t.ns, Consumer: t.c.name, Replies: []command.Reply{{Answer: command.Done, Sequence: f.last}},
+			}})
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package delivery
+
+import (
+	"strconv"
+
+	"runnel/headers"
+	"runnel/jetlog"
+	"runnel/jetlog/config"
+	"runnel/server/jetstream/api"
+)
+
+// numbers is what a look at the state has chosen.
+type numbers struct {
+	sequence, deliveries uint64
+}
+
+// look chooses messages and reads them. It is false when nothing may be sent; then stall says why, or there is nothing.
+func (t *turn) look(want int) bool {
+	var again []numbers
+	var firsts []uint64
+	log := t.c.stream.log
+	err := log.View(func(state *jetlog.Stream, m jetlog.Messages) (err error) {
+		a := state.Consumer(t.c.name)
+		if a == nil {
+			return nil
+		}
+		t.see(a)
+		if t.applied.pausedUntil > t.ns {
+			return nil
+		}
+		again = t.redeliveries(a, want)
+		if t.set.lasts {
+			firsts, err = t.firsts(a, m, min(t.room(), want-len(again)))
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		t.unreadable(err)
+		return false
+	case !t.applied.exists:
+		return false
+	case t.applied.pausedUntil > t.ns:
+		t.stall, t.until = Paused, t.applied.pausedUntil
+		return false
+	}
+	if want = min(want, t.want()); want > 0 { // some ask for more than there is, which is known only now
+		err = t.load(again, firsts, want)
+	}
+	if err != nil {
+		t.unreadable(err)
+		return false
+	}
+	t.session.reading = retry{}
+	t.address()
+	return true
+}
+
+// see notes the applied state.
+func (t *turn) see(a *jetlog.Consumer) {
+	t.follow(a)
+	t.applied = applied{
+		exists: true, delivered: a.Delivered(), pending: a.Pending(), ackPending: a.AckPending(),
+		pausedUntil: a.PausedUntil(),
+	}
+}
+
+// ahead returns how many messages were sent for the first time that are not in the applied state.
+func (t *turn) ahead() uint64 { return t.session.ahead(t.c.epoch, t.applied.delivered.Consumer) }
+
+// pending returns how many messages are left to be sent for the first time.
+func (t *turn) pending() uint64 {
+	ahead := t.ahead()
+	if t.applied.pending <= ahead {
+		return 0
+	}
+	return t.applied.pending - ahead
+}
+
+// room returns how many new messages may be sent until too many wait for an answer.
+func (t *turn) room() int {
+	if t.set.maxAckPending == 0 {
+		return turnMessages
+	}
+	return max(t.set.maxAckPending-t.applied.ackPending-int(t.ahead()), 0)
+}
+
+// redeliveries chooses what is to be sent again, of what is not under way.
+func (t *turn) redeliveries(a *jetlog.Consumer, want int) (list []numbers) {
+	var under underWay
+	a.Redelivery(func(sequence, deliveries uint64) bool {
+		if under.sequences == nil {
+			under = t.session.underWay(t.c.epoch, t.applied.delivered.Consumer, t.set.cumulative())
+		}
+		if !under.has(sequence) {
+			list = append(list, numbers{sequence, deliveries})
+		}
+		return len(list) < want
+	})
+	return list
+}
+
+// firsts chooses new messages for a consumer that begins with the last message of each subject: these are only in its
+// state.
+func (t *turn) firsts(a *jetlog.Consumer, m jetlog.Messages, want int) (list []uint64, err error) {
+	above := t.c.at.Stream
+	for len(list) < want {
+		next, err := a.Next(above, m)
+		if err != nil || next == 0 {
+			return list, err
+		}
+		list = append(list, next)
+		above = next
+	}
+	return list, nil
+}
+
+// load reads what was chosen, and chooses new messages.
+func (t *turn) load(again []numbers, firsts []uint64, want int) error {
+	log := t.c.stream.log
+	bytes := 0
+	take := func(sequence, deliveries uint64) error {
+		m, err := log.Load(sequence)
+		if err == nil && m.Sequence != 0 {
+			bytes += len(m.Header) + len(m.Payload)
+			t.picks = append(t.picks, pick{Message: m, deliveries: deliveries})
+		}
+		return err
+	}
+	for _, n := range again {
+		if err := take(n.sequence, n.deliveries+1); err != nil {
+			return err
+		}
+		if bytes >= turnBytes {
+			return nil
+		}
+	}
+	room := min(t.room(), want-len(t.picks))
+	if t.pending() == 0 {
+		t.end = len(t.picks) < want
+		return nil
+	}
+	if room <= 0 {
+		if len(t.picks) < want {
+			t.stall = MaxAckPending
+		}
+		return nil
+	}
+	if t.set.lasts {
+		for _, sequence := range firsts {
+			if err := take(sequence, 1); err != nil {
+				return err
+			}
+		}
+		t.end = len(firsts) < room
+		return nil
+	}
+	return t.read(room, turnBytes-bytes)
+}
+
+// read chooses new messages, in order.
+func (t *turn) read(room, bytes int) error {
+	n := 0
+	_, err := t.c.stream.log.Read(t.c.at.Stream+1, t.set.filter, room, bytes, func(m *jetlog.Message) bool {
+		n++
+		bytes -= len(m.Header) + len(m.Payload)
+		t.picks = append(t.picks, pick{Message: *m, deliveries: 1})
+		return true
+	})
+	t.end = n < room && bytes > 0
+	return err
+}
+
+// address gives each message its ack subject, as if all were sent, and takes payloads away if only headers are wanted.
+func (t *turn) address() {
+	w, c := t.w, t.c
+	w.text = w.text[:0]
+	ack := api.AckSubject{Stream: c.stream.Name(), Consumer: c.name, Pending: t.pending()}
+	ends := w.ends[:0]
+	for i := range t.picks {
+		p := &t.picks[i]
+		if p.deliveries == 1 && ack.Pending > 0 {
+			ack.Pending--
+		}
+		ack.Deliveries, ack.StreamSequence, ack.Time = p.deliveries, p.Sequence, p.Time
+		ack.ConsumerSequence = c.at.Consumer + uint64(i) + 1
+		w.text = api.AppendAckSubject(w.text, &ack)
+		ends = append(ends, len(w.text))
+		if t.set.headersOnly {
+			p.Header = headers.Set(p.Header, "Nats-Msg-Size", strconv.Itoa(len(p.Payload)))
+			p.Payload = nil
+		}
+	}
+	w.ends = ends
+	all, start := string(w.text), 0
+	for i, end := range ends {
+		t.picks[i].reply = all[start:end]
+		start = end
+	}
+}
+
+// stage sends what was chosen, in order, and returns how many of it: whatever stands in the way of one stands in the
+// way of all behind it.
+func (t *turn) stage() int {
+	for i := range t.picks {
+		p := &t.picks[i]
+		if t.set.push() {
+			if !t.push(p) {
+				return i
+			}
+		} else if !t.give(p) {
+			return i
+		}
+		t.c.at.Consumer++
+		if p.deliveries == 1 {
+			t.c.at.Stream = p.Sequence
+		}
+		t.session.unnoted = append(t.session.unnoted, delivered{Sequence: p.Sequence, Again: p.deliveries > 1})
+		t.sent(p.Sequence)
+	}
+	return len(t.picks)
+}
+
+// size is what a message counts for in max_bytes and flow control.
+func (p *pick) size() int { return len(p.Subject) + len(p.reply) + len(p.Header) + len(p.Payload) }
+
+// acks reports whether deliveries wait for an answer.
+func (s *settings) acks() bool { return s.ack != config.AckNone }

@@ -1,0 +1,295 @@
+package delivery
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"runnel/server/jetstream/api"
+)
+
+// pull is a request that waits for messages.
+type pull struct {
+	reply     string
+	left      int           // messages that it may still get
+	limited   bool          // by bytes
+	leftBytes int           // that it may still get
+	expires   int64         // 0 for never
+	noWait    bool          // it ends when there is nothing more
+	heartbeat time.Duration // 0 for none
+	beat      int64         // when the next heartbeat is due
+	served    bool          // it has got something
+	asked     int64         // the turn that has asked whether the client takes more
+	blocked   bool          // it does not
+
+	priority                  int
+	minPending, minAckPending int64
+	id                        string // of a client that is pinned
+}
+
+// copy makes the request independent of what it came in.
+func (r *Request) copy() {
+	r.Header, r.Body = bytes.Clone(r.Header), bytes.Clone(r.Body)
+}
+
+// requestsMax is how many requests may wait for a turn; more are dropped, as if they had not come.
+const requestsMax = 1 << 14
+
+// request puts a request into the mailbox.
+func (b *mailbox) request(r Request) {
+	if len(b.requests) < requestsMax && r.Reply != "" {
+		b.requests = append(b.requests, r)
+	}
+}
+
+// requests lets new requests wait, or refuses them.
+func (t *turn) requests(list []Request) {
+	for i := range list {
+		r := &list[i]
+		if refusal := t.admit(r); refusal != nil {
+			t.status(r.Reply, refusal)
+		}
+	}
+}
+
+// admit lets a request wait; otherwise it returns why not.
+func (t *turn) admit(r *Request) []byte {
+	t.c.used = t.ns
+	switch {
+	case t.set.push():
+		return api.StatusPushBased.Block()
+	case !api.LevelMet(r.Header):
+		return api.StatusLevelRequired.Block()
+	}
+	q, err := api.ParsePull(r.Body)
+	if err != nil {
+		return api.BadRequest(err.Error())
+	}
+	if reason := t.set.misfit(&q); reason != "" {
+		return api.BadRequest(reason)
+	}
+	if refusal := t.set.exceeded(&q); refusal != nil {
+		return refusal
+	}
+	if !t.mayPin(&q) {
+		return api.StatusPinMismatch.Block()
+	}
+	return t.enroll(r.Reply, &q)
+}
+
+// exceeded returns what a request is told that asks for more than the consumer allows.
+func (s *settings) exceeded(q *api.PullRequest) []byte {
+	switch {
+	case s.maxBatch > 0 && q.Batch > s.maxBatch:
+		return api.ExceededBatch(s.maxBatch)
+	case s.maxExpires > 0 && q.Expires > s.maxExpires:
+		return api.ExceededExpires(s.maxExpires)
+	case s.maxBytes > 0 && q.MaxBytes > s.maxBytes:
+		return api.ExceededBytes(s.maxBytes)
+	}
+	return nil
+}
+
+// enroll puts a request into the queue, if there is room.
+func (t *turn) enroll(reply string, q *api.PullRequest) []byte {
+	w := &t.session.waiting
+	if len(w.list) >= t.set.maxWaiting {
+		t.sweep()
+	}
+	if len(w.list) >= t.set.maxWaiting {
+		switch {
+		case q.NoWait && q.Expires == 0:
+			return api.StatusNoMessages.Block() // others would get what there is
+		case q.Heartbeat > 0:
+			return nil // it will miss its heartbeats
+		}
+		return api.StatusMaxWaiting.Block()
+	}
+	r := &pull{
+		reply: reply, left: q.Batch, limited: q.MaxBytes > 0, leftBytes: q.MaxBytes, noWait: q.NoWait, heartbeat: q.Heartbeat,
+		priority: q.Priority, minPending: q.MinPending, minAckPending: q.MinAckPending, id: q.ID,
+	}
+	if q.Expires > 0 {
+		r.expires = t.ns + int64(q.Expires)
+	}
+	if q.Heartbeat > 0 {
+		r.beat = t.ns + int64(q.Heartbeat)
+	}
+	if !t.set.ranked() {
+		r.priority = 0
+	}
+	w.add(r)
+	return nil
+}
+
+// waiting are the requests of a consumer, in the order in which they are served: by priority, and of one priority one
+// message at a time in turn.
+type waiting struct {
+	list []*pull
+	due  int64 // when one of them expires or wants a heartbeat, or earlier; 0 for never
+}
+
+// add puts a request behind those of its priority.
+func (w *waiting) add(r *pull) {
+	i := len(w.list)
+	for i > 0 && w.list[i-1].priority > r.priority {
+		i--
+	}
+	w.list = slices.Insert(w.list, i, r)
+	w.expect(r)
+}
+
+// expect brings due up to date for one request.
+func (w *waiting) expect(r *pull) {
+	for _, at := range [2]int64{r.expires, r.beat} {
+		if at != 0 && (w.due == 0 || at < w.due) {
+			w.due = at
+		}
+	}
+}
+
+// remove takes out the request at a place.
+func (w *waiting) remove(i int) { w.list = slices.Delete(w.list, i, i+1) }
+
+// rotate puts the request at a place behind those of its priority.
+func (w *waiting) rotate(i int) {
+	r := w.list[i]
+	for ; i+1 < len(w.list) && w.list[i+1].priority == r.priority; i++ {
+		w.list[i] = w.list[i+1]
+	}
+	w.list[i] = r
+}
+
+// keep removes the requests for which stays is false.
+func (w *waiting) keep(stays func(*pull) bool) {
+	w.list = slices.DeleteFunc(w.list, func(r *pull) bool { return !stays(r) })
+}
+
+// want returns how many messages may be sent at the moment, as far as that is known before they are chosen.
+func (t *turn) want() int {
+	if t.set.push() {
+		return t.wantPush()
+	}
+	n := 0
+	for _, r := range t.session.waiting.list {
+		if t.serves(r) {
+			n = min(n+r.left, turnMessages)
+		}
+	}
+	return n
+}
+
+// serves reports whether a request may get a message, as far as is known without asking.
+func (t *turn) serves(r *pull) bool { return t.eligible(r) && !(r.blocked && t.isBlocked(r)) }
+
+// isBlocked reports whether the client of a request has too much waiting already. It is asked once a turn.
+func (t *turn) isBlocked(r *pull) bool {
+	if r.asked != t.ns {
+		r.asked = t.ns
+		r.blocked = t.w.out.Blocked(t.c.stream.account, r.reply, "", t.c.wake)
+	}
+	if r.blocked {
+		t.stall = SlowClient
+		t.mustBy(t.ns + int64(blockedPause))
+	}
+	return r.blocked
+}
+
+// blockedPause is after which time it is asked again whether a client takes more, whatever it was told.
+const blockedPause = time.Second
+
+// give sends a message to the request whose turn it is; it is false when there is none.
+func (t *turn) give(p *pick) bool {
+	w := &t.session.waiting
+	size := p.size()
+	for i := 0; i < len(w.list); {
+		r := w.list[i]
+		switch {
+		case !t.eligible(r) || t.isBlocked(r):
+			i++
+			continue
+		case r.limited && size > r.leftBytes:
+			t.finishPull(r, api.StatusMessageSize)
+			w.remove(i)
+			continue
+		}
+		header := t.pinTo(r, p)
+		if t.w.out.Deliver(t.c.stream.account, r.reply, "", p.Subject, p.reply, header, p.Payload) == 0 {
+			w.remove(i) // nobody is there any more
+			continue
+		}
+		r.served = true
+		t.c.used = t.ns
+		t.w.bytes += size
+		r.left--
+		if r.limited {
+			r.leftBytes -= size
+		}
+		if r.heartbeat > 0 {
+			r.beat = t.ns + int64(r.heartbeat)
+		}
+		if r.left > 0 {
+			w.rotate(i)
+			return true
+		}
+		if r.limited && r.leftBytes > 0 {
+			t.finishPull(r, api.StatusBatchCompleted)
+		}
+		w.remove(i)
+		return true
+	}
+	return false
+}
+
+// finishPull tells a request why it ends.
+func (t *turn) finishPull(r *pull, s api.Status) {
+	t.status(r.reply, s.Append(nil, r.left, r.leftBytes))
+}
+
+// refuse ends the requests that do not wait, when there is nothing more.
+func (t *turn) refuse() {
+	t.session.waiting.keep(func(r *pull) bool {
+		if !r.noWait || r.expires != 0 && !r.served {
+			return true
+		}
+		s := api.StatusNoMessages
+		if t.gave && !r.served {
+			s = api.StatusRequestsPending
+		}
+		t.finishPull(r, s)
+		return false
+	})
+}
+
+// lapse ends the requests whose time has come, and sends heartbeats.
+func (t *turn) lapse() {
+	w := &t.session.waiting
+	if w.due == 0 || w.due > t.ns {
+		return
+	}
+	w.due = 0
+	w.keep(func(r *pull) bool {
+		if r.expires != 0 && r.expires <= t.ns {
+			t.finishPull(r, api.StatusRequestTimeout)
+			t.c.used = t.ns
+			return false
+		}
+		if r.beat != 0 && r.beat <= t.ns {
+			if t.status(r.reply, api.AppendHeartbeat(nil, t.c.at.Consumer, t.c.at.Stream, "")) == 0 {
+				return false
+			}
+			r.beat = t.ns + int64(r.heartbeat)
+		}
+		w.expect(r)
+		return true
+	})
+}
+
+// sweep removes the requests that nobody listens for any more.
+func (t *turn) sweep() {
+	t.session.waiting.keep(func(r *pull) bool {
+		there := false
+		t.w.pool.cfg.Watch(t.c.stream.account, r.reply, "", func(is bool) { there = is })()
+		return there
+	})
+}

@@ -1,0 +1,78 @@
+package delivery
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"runnel/jetlog"
+	"runnel/jetlog/config"
+)
+
+// settings is what deliveries need of a consumer's configuration. It never changes: an update makes a new one.
+type settings struct {
+	filter        jetlog.Filter
+	ack           config.Ack
+	maxAckPending int           // 0 for no limit
+	shortestWait  time.Duration // the least that an answer may take, 0 for ever
+	maxDeliver    int
+	lasts         bool // begins with the last message of each subject
+	headersOnly   bool
+	original      bool // replays as fast as it was stored
+	inactive      time.Duration
+	sampling      int // of how many acks out of a hundred a sample is taken
+	pausedUntil   int64
+
+	// Pull consumers.
+	maxWaiting, maxBatch, maxBytes int
+	maxExpires                     time.Duration
+	priority                       config.Priority
+	groups                         []string
+	pinned                         time.Duration // how long a pin holds without a request
+
+	// Push consumers: the subject is empty for others.
+	subject, queue string
+	heartbeat      time.Duration
+	flowControl    bool
+	rate           uint64 // bytes a second, 0 for no limit
+}
+
+// newSettings reads a configuration, of which it keeps strings and slices.
+func newSettings(cfg *config.Consumer) *settings {
+	s := &settings{
+		filter: cfg.Filters(), ack: cfg.Ack, maxAckPending: max(cfg.MaxAckPending, 0), maxDeliver: cfg.MaxDeliver,
+		shortestWait: cfg.AckWait, lasts: cfg.Deliver == config.DeliverLastPerSubject, headersOnly: cfg.HeadersOnly,
+		original: cfg.Replay == config.ReplayOriginal, inactive: cfg.Inactive, sampling: sampling(cfg.Sampling),
+		maxWaiting: cfg.MaxWaiting, maxBatch: cfg.MaxBatch, maxBytes: cfg.MaxBytes, maxExpires: cfg.MaxExpires,
+		priority: cfg.PriorityPolicy, groups: cfg.PriorityGroups, pinned: cfg.PriorityTimeout,
+		subject: cfg.DeliverSubject, queue: cfg.DeliverGroup, heartbeat: cfg.Heartbeat, flowControl: cfg.FlowControl,
+		rate: cfg.RateLimit / 8,
+	}
+	if cfg.RateLimit > 0 {
+		s.rate = max(s.rate, 1)
+	}
+	if cfg.Ack == config.AckNone || cfg.Ack == config.AckFlowControl {
+		s.shortestWait = 0
+	}
+	for i, wait := range cfg.Backoff {
+		if i == 0 || wait < s.shortestWait {
+			s.shortestWait = wait
+		}
+	}
+	if cfg.Ack == config.AckNone {
+		s.maxAckPending = 0
+	}
+	return s
+}
+
+// push reports whether messages are sent to a subject rather than asked for.
+func (s *settings) push() bool { return s.subject != "" }
+
+// sampling returns the number in "30" or "30%", at most 100.
+func sampling(text string) int {
+	n, err := strconv.ParseUint(strings.TrimSuffix(text, "%"), 10, 63)
+	if err != nil {
+		return 0
+	}
+	return int(min(n, 100))
+}

@@ -1,0 +1,141 @@
+package delivery
+
+import (
+	"time"
+
+	"runnel/jetlog"
+)
+
+// Stall is why nothing is delivered although there is something, or what is awaited before there is.
+type Stall string
+
+// The reasons. An empty Stall says that nothing stands in the way.
+const (
+	MaxAckPending Stall = "max_ack_pending" // as many as allowed wait for an answer
+	Paused        Stall = "paused"          // by an operator, until a time
+	NoRequests    Stall = "no_requests"     // nobody asks for messages
+	NoInterest    Stall = "no_interest"     // nobody listens where they are to be sent
+	RateLimit     Stall = "rate_limit"
+	FlowControl   Stall = "flow_control" // the client has not answered yet
+	Replaying     Stall = "replay"       // the next message is due when it came as much later as when it was stored
+	SlowClient    Stall = "slow_client"  // the client does not take what it was sent
+	Backoff       Stall = "back_off"     // what is not acknowledged comes again at a time
+	Storage       Stall = "storage"      // the state cannot be written, or messages not be read
+)
+
+// State is what the deliveries of a consumer know besides the stream's state.
+type State struct {
+	Waiting   int  // requests
+	PushBound bool // somebody listens where it delivers
+	Lag       Lag
+	// Stalled says why nothing is delivered, and StalledUntil when that ends, zero if it is not known.
+	Stalled      Stall
+	StalledUntil time.Time
+}
+
+// Lag is how far a consumer is behind. Times are zero when there is no such message.
+type Lag struct {
+	Messages          uint64    // that are still to be delivered for the first time
+	OldestUndelivered time.Time // when the first of them was stored
+	OldestUnacked     time.Time // when the first message was stored that waits for an answer
+	// Age is how long ago the older of both was stored.
+	Age time.Duration
+}
+
+// State returns the state of a consumer; it is false if there is none. It is exact after Settle.
+func (s *Stream) State(consumer string) (State, bool) {
+	c := s.consumer(consumer)
+	if c == nil {
+		return State{}, false
+	}
+	see := c.see()
+	now := s.pool.cfg.Clock()
+	out := State{Waiting: see.waiting, PushBound: see.bound, Stalled: see.stall, StalledUntil: timeOf(see.until)}
+	var paused, deadline int64
+	var ackPending int
+	err := s.log.View(func(state *jetlog.Stream, m jetlog.Messages) (err error) {
+		a := state.Consumer(consumer)
+		if a == nil {
+			return nil
+		}
+		paused, deadline, ackPending = a.PausedUntil(), a.NextDeadline(), a.AckPending()
+		out.Lag, err = lagOf(a, m)
+		return err
+	})
+	if err != nil {
+		out.Stalled = Storage
+		return out, true
+	}
+	oldest := out.Lag.OldestUndelivered
+	if u := out.Lag.OldestUnacked; !u.IsZero() && (oldest.IsZero() || u.Before(oldest)) {
+		oldest = u
+	}
+	if !oldest.IsZero() {
+		out.Lag.Age = max(now.Sub(oldest), 0)
+	}
+	out.explain(c.settings.Load(), now, paused, deadline, ackPending)
+	return out, true
+}
+
+// explain completes why nothing is delivered.
+func (s *State) explain(set *settings, now time.Time, paused, deadline int64, ackPending int) {
+	switch {
+	case paused > now.UnixNano():
+		s.Stalled, s.StalledUntil = Paused, timeOf(paused)
+	case s.Lag.Messages == 0 && ackPending == 0:
+		s.Stalled, s.StalledUntil = "", time.Time{}
+	case s.Stalled != "" && s.Stalled != MaxAckPending:
+	case set != nil && set.acks() && set.maxAckPending > 0 && s.Lag.Messages > 0 && ackPending >= set.maxAckPending:
+		s.Stalled, s.StalledUntil = MaxAckPending, timeOf(deadline)
+	case set != nil && !set.push() && s.Waiting == 0:
+		s.Stalled = NoRequests
+	case s.Lag.Messages == 0 && ackPending > 0:
+		s.Stalled, s.StalledUntil = Backoff, timeOf(deadline)
+	default:
+		s.Stalled = ""
+	}
+}
+
+// lagOf returns how far a consumer is behind, but for the age.
+func lagOf(a *jetlog.Consumer, m jetlog.Messages) (Lag, error) {
+	lag := Lag{Messages: a.Pending()}
+	if lag.Messages > 0 {
+		next, err := a.Next(a.Delivered().Stream, m)
+		if err != nil {
+			return lag, err
+		}
+		if lag.OldestUndelivered, err = storedAt(next, m); err != nil {
+			return lag, err
+		}
+	}
+	if a.AckPending() == 0 {
+		return lag, nil
+	}
+	var err error
+	lag.OldestUnacked, err = storedAt(a.AckFloor().Stream+1, m)
+	return lag, err
+}
+
+// storedAt returns when a message was stored, the zero time if it is not there.
+func storedAt(sequence uint64, m jetlog.Messages) (time.Time, error) {
+	meta, err := m.Meta(sequence)
+	if err != nil || meta.Sequence == 0 {
+		return time.Time{}, err
+	}
+	return timeOf(meta.Time), nil
+}
+
+// timeOf returns a time of the state; 0 is the zero time.
+func timeOf(nanoseconds int64) time.Time {
+	if nanoseconds == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, nanoseconds).UTC()
+}
+
+// see returns what the last turn has shown.
+func (c *consumer) see() shown {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.shown
+}

@@ -1,0 +1,372 @@
+package delivery
+
+import (
+	"time"
+
+	"runnel/jetlog"
+	"runnel/jetlog/config"
+	"runnel/server/jetstream/api"
+)
+
+const (
+	// turnMessages and turnBytes bound what a consumer sends in one turn.
+	turnMessages = 256
+	turnBytes    = 256 << 10
+)
+
+// turn is one turn of a consumer. It is a part of the worker, which uses it again.
+type turn struct {
+	w       *worker
+	c       *consumer
+	set     *settings
+	session *session
+	now     time.Time
+	ns      int64 // now, in nanoseconds since 1970
+	due     int64 // when there has to be another turn, 0 for not by itself
+
+	applied applied
+	picks   []pick
+	stall   Stall // why nothing more is sent
+	until   int64 // when that ends, 0 if it is not known
+	end     bool  // there is nothing more to send
+	more    bool  // there may be more to send at once
+	gave    bool  // something was sent
+}
+
+// applied is what a turn has seen of the consumer's state.
+type applied struct {
+	exists      bool
+	delivered   jetlog.Position
+	pending     uint64
+	ackPending  int
+	pausedUntil int64
+}
+
+// pick is a message that was chosen.
+type pick struct {
+	jetlog.Message
+	deliveries uint64 // how often it is delivered, this time included
+	reply      string // the ack subject
+}
+
+// run gives a consumer a turn.
+func (t *turn) run(w *worker, c *consumer) {
+	picks := t.picks[:0]
+	*t = turn{w: w, c: c, picks: picks, now: w.pool.cfg.Clock()}
+	t.ns = t.now.UnixNano()
+	box := c.begin()
+	if box == nil {
+		box = w.pool.boxes.Get().(*mailbox)
+	}
+	defer func() {
+		box.clear()
+		w.pool.boxes.Put(box)
+		clear(t.picks)
+	}()
+	if c.session == nil {
+		c.session = &session{}
+	}
+	t.session = c.session
+	if box.end != nil {
+		t.finish(box)
+		return
+	}
+	t.work(box)
+	t.rest()
+}
+
+// work does what a turn does.
+func (t *turn) work(box *mailbox) {
+	c := t.c
+	t.landings(box.landings)
+	if box.rang {
+		c.rings = 0
+	}
+	if c.settings.Load() == nil || box.update {
+		t.configure()
+	}
+	if t.set = c.settings.Load(); t.set == nil {
+		t.absent(box)
+		return
+	}
+	t.listen(box.listening)
+	t.mindPin(box.unpin)
+	t.answers(box.answers)
+	t.flows(box.flows)
+	t.requests(box.requests)
+	t.send()
+	t.lapse()
+	t.deliver()
+	t.afterwards()
+	t.settle(box.settles)
+}
+
+// configure reads the configuration.
+func (t *turn) configure() {
+	c := t.c
+	var set *settings
+	err := c.stream.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+		if consumer := state.Consumer(c.name); consumer != nil {
+			set = newSettings(consumer.Config())
+			t.follow(consumer)
+			c.seePin(set, consumer, t.ns)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		t.unreadable(err)
+	case set != nil:
+		if c.settings.Swap(set) == nil {
+			c.used = t.ns
+		}
+		c.stream.interest.change(c, set.filter)
+		t.configurePush(set)
+	}
+}
+
+// follow makes sure that the cursor fits the applied state.
+func (t *turn) follow(a *jetlog.Consumer) {
+	c, at := t.c, a.Delivered()
+	if !c.known || c.incarnation != a.Incarnation() || at.Consumer > c.at.Consumer {
+		if c.known {
+			c.epoch++
+			t.session.unnoted = nil
+		}
+		c.known, c.incarnation, c.at = true, a.Incarnation(), at
+	}
+	// A purge moves the place of a consumer, without a delivery.
+	c.at.Stream = max(c.at.Stream, at.Stream)
+}
+
+// deliver sends what there is, as much as is wanted and as a turn may.
+func (t *turn) deliver() {
+	want := t.want()
+	if want == 0 || t.session.reading.at > t.ns || len(t.session.outbox) > 0 {
+		t.c.setHungry(false)
+		return
+	}
+	// Before the look, so that a message that comes behind it finds a hungry consumer.
+	t.c.setHungry(true)
+	if !t.look(want) {
+		t.c.setHungry(false)
+		return
+	}
+	sent := t.stage()
+	t.note(false)
+	t.send()
+	t.gave = sent > 0
+	t.more = sent > 0 && t.want() > 0 && (sent < len(t.picks) || !t.end)
+	t.end = t.end && sent == len(t.picks)
+	if !t.end && !(t.set.priority == config.PriorityOverflow && len(t.session.waiting.list) > 0) {
+		t.c.setHungry(false)
+	}
+}
+
+// absent answers those who want something of a consumer that does not exist yet, or any more.
+func (t *turn) absent(box *mailbox) {
+	for i := range box.requests {
+		t.status(box.requests[i].Reply, api.StatusConsumerDeleted.Block())
+	}
+	t.release(box.settles)
+}
+
+// events returns who hears of what happens.
+func (t *turn) events() Events { return t.w.pool.cfg.Events }
+
+// mustBy makes sure that there is another turn at a time, 0 for never.
+func (t *turn) mustBy(at int64) {
+	if at != 0 && (t.due == 0 || at < t.due) {
+		t.due = at
+	}
+}
+
+// afterwards answers those who want no more to wait, and says when there is to be another turn.
+func (t *turn) afterwards() {
+	s := t.session
+	if t.end {
+		t.refuse()
+	}
+	if t.set.push() {
+		t.beat()
+	}
+	t.mindPin("")
+	t.note(false)
+	t.send()
+	if len(s.outbox) > 0 {
+		t.mustBy(s.writing.at)
+	}
+	t.mustBy(s.waiting.due)
+	if t.until != 0 {
+		t.mustBy(max(t.until, t.ns+int64(time.Microsecond)))
+	}
+	t.checkUse()
+}
+
+// checkUse looks whether nobody uses the consumer, and tells.
+func (t *turn) checkUse() {
+	c := t.c
+	if t.set.inactive == 0 || t.inUse() {
+		return
+	}
+	limit := c.used + int64(t.set.inactive)
+	if t.ns >= limit {
+		t.events().Inactive(c.stream, c.name)
+		c.used = t.ns
+		limit = t.ns + int64(t.set.inactive)
+	}
+	t.mustBy(limit)
+}
+
+// inUse reports whether somebody waits for messages. Whoever does counts as using the consumer until now.
+func (t *turn) inUse() bool {
+	c := t.c
+	if t.set.push() {
+		if c.pusher.bound {
+			c.used = t.ns
+		}
+		return c.pusher.bound
+	}
+	w := &t.session.waiting
+	if len(w.list) > 0 && t.ns-c.used >= int64(t.set.inactive) {
+		t.sweep()
+	}
+	if len(w.list) == 0 {
+		return false
+	}
+	if t.ns-c.used >= int64(t.set.inactive) {
+		c.used = t.ns
+	}
+	if w.due == 0 || w.due > t.ns+int64(t.set.inactive) {
+		t.mustBy(t.ns + int64(t.set.inactive)) // they may go without a word
+	}
+	return true
+}
+
+// settle lets those wait who want to know when all is applied.
+func (t *turn) settle(list []chan struct{}) {
+	s := t.session
+	if len(list) > 0 {
+		t.sweep()
+		t.note(true)
+		t.send()
+		for _, done := range list {
+			s.settles = append(s.settles, settle{s.started, done})
+		}
+	}
+	n := 0
+	for n < len(s.settles) && s.settles[n].flights <= s.landed {
+		close(s.settles[n].done)
+		n++
+	}
+	s.settles = s.settles[n:]
+}
+
+// release lets go who waits for something that does not come.
+func (t *turn) release(list []chan struct{}) {
+	for _, done := range list {
+		close(done)
+	}
+	for _, w := range t.session.settles {
+		close(w.done)
+	}
+	t.session.settles = nil
+}
+
+// rest sets the timer, shows what others may see, and ends the turn.
+func (t *turn) rest() {
+	c, s := t.c, t.session
+	t.setTimer()
+	see := shown{
+		waiting: len(s.waiting.list), demand: t.set != nil && t.want() > 0, stall: t.stall, until: t.until,
+		busy: len(s.flights)+len(s.outbox)+len(s.unnoted) > 0,
+	}
+	t.showPush(&see)
+	if s.idle() {
+		c.session = nil
+	}
+	c.rest(see, t.more)
+}
+
+// idle reports whether there is nothing in the session.
+func (s *session) idle() bool {
+	return len(s.waiting.list) == 0 && len(s.flights) == 0 && len(s.outbox) == 0 && len(s.unnoted) == 0 &&
+		len(s.settles) == 0 && len(s.samples) == 0
+}
+
+// setTimer lets the timer ring when there has to be another turn. One that rings too early does no harm.
+func (t *turn) setTimer() {
+	c := t.c
+	switch {
+	case t.due == 0 && c.timer != nil:
+		c.timer.Stop()
+		c.timer, c.rings = nil, 0
+	case t.due == 0 || c.rings != 0 && c.rings <= t.due:
+	default:
+		wait := time.Duration(t.due - t.ns)
+		if c.timer == nil {
+			c.timer = time.AfterFunc(wait, c.ring)
+		} else {
+			c.timer.Reset(wait)
+		}
+		c.rings = t.due
+	}
+}
+
+// ring is what the timer calls.
+func (c *consumer) ring() { c.post(func(b *mailbox) { b.rang = true }) }
+
+// finish ends the consumer, and tells all who wait.
+func (t *turn) finish(box *mailbox) {
+	c, s := t.c, t.session
+	t.set = c.settings.Load()
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.setHungry(false)
+	c.stream.interest.leave(c)
+	t.landings(box.landings)
+	if t.set != nil {
+		t.answers(box.answers)
+		t.note(true)
+		t.send()
+	}
+	late := c.leave()
+	t.tell(box, late)
+	t.release(box.settles)
+	if late != nil {
+		t.release(late.settles)
+	}
+	t.w.told = append(t.w.told, box.end.told)
+	if late != nil && late.end != nil {
+		t.w.told = append(t.w.told, late.end.told)
+	}
+	c.session, c.timer = nil, nil
+	s.waiting = waiting{}
+	t.w.flush()
+}
+
+// tell lets everybody who waits for messages know that none will come.
+func (t *turn) tell(boxes ...*mailbox) {
+	status := boxes[0].end.status
+	for _, r := range t.session.waiting.list {
+		t.finishPull(r, status)
+	}
+	for _, b := range boxes {
+		if b == nil {
+			continue
+		}
+		for i := range b.requests {
+			t.status(b.requests[i].Reply, status.Block())
+		}
+	}
+	t.endPush()
+}
+
+// status sends a status to somebody.
+func (t *turn) status(to string, header []byte) int {
+	return t.w.out.Publish(t.c.stream.account, to, "", header, nil)
+}
+
+// cumulative reports whether an acknowledgement covers all earlier messages.
+func (s *settings) cumulative() bool { return s.ack == config.AckAll || s.ack == config.AckFlowControl }
