@@ -42,15 +42,24 @@ func ParsePull(body []byte) (PullRequest, error) {
 		}
 		r.Batch = int(batch)
 	case !r.quick(body):
-		r = PullRequest{}
-		if err := decode(body, &r, false); err != nil {
-			return PullRequest{}, errors.New(short(err.Error()))
+		var err error
+		if r, err = decodePull(body); err != nil {
+			return PullRequest{}, err
 		}
 	}
 	if err := r.check(); err != nil {
 		return PullRequest{}, err
 	}
 	r.Batch = max(r.Batch, 1)
+	return r, nil
+}
+
+// decodePull reads any object. It is apart so that only it allocates.
+func decodePull(body []byte) (PullRequest, error) {
+	var r PullRequest
+	if err := decode(body, &r, false); err != nil {
+		return PullRequest{}, errors.New(short(err.Error()))
+	}
 	return r, nil
 }
 
