@@ -22,6 +22,7 @@ func FuzzParse(f *testing.F) {
 		"tls { cert_file: a, key_file: b, timeout: 0.5, first: auto, min_version: 1.3, cipher_suites: [x], pinned_certs: [y] }",
 		"websocket { port: -1, no_tls: true, headers { a: b } }\nmqtt {}\ncluster { routes: [\"nats://u:p@h:1\"] }\ngateway { name: x }",
 		"leafnodes { remotes [ { url: \"nats://a\", jetstream_cluster_migrate: true, proxy {} } ] }\njetstream { max_mem: \"1G\", sync: always, tpm {} }",
+		"jetstream { sync: interval=1h, cipher: aes, key: $HOME, domain: d, limits { batch { timeout: 1s } } }\naccounts { A { jetstream { max_mem: 1, max_file: 1GB } } }\nmetrics { max_streams: 0 }",
 		"resolver: URL(x)\noperator: [a]\nocsp: always\nocsp_cache: false\nproxies { trusted [ {} ] }",
 		"prot: 1\nprot: 2\nX: 1\nport: $X\n", `{"port": 1, "debug": true}`, "accounts [A, A, {}]", "server_metadata { \"\": [] }",
 	} {
