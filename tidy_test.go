@@ -28,6 +28,7 @@ const (
 	compress = "github.com/klauspost/compress"
 	crypto   = "golang.org/x/crypto"
 	hdr      = "github.com/HdrHistogram/hdrhistogram-go"
+	nuid     = "github.com/nats-io/nuid"
 	natsgo   = "github.com/nats-io/nats.go"
 	nkeys    = "github.com/nats-io/nkeys"
 	raft     = "github.com/hashicorp/raft"
@@ -85,12 +86,18 @@ var layers = []layer{
 		"server/jetstream/ingest",
 		"subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/schedule jetlog/store server/accounts server/jetstream/api", "",
 	},
-	{"server/jetstream", "subjects headers jetlog/config jetlog/command jetlog cluster server/accounts", gjson},
+	{"server/jetstream/delivery", "subjects headers jetlog/config jetlog/command jetlog/body jetlog server/accounts server/jetstream/api", ""},
+	{
+		"server/jetstream",
+		"subjects headers jetlog/config jetlog/command jetlog/body jetlog jetlog/store cluster server/accounts server/engine " +
+			"server/jetstream/api server/jetstream/backup server/jetstream/ingest server/jetstream/delivery server/jetstream/sourcing",
+		gjson + " " + nuid,
+	},
 	// 5: composes what lies below.
 	{
 		"server",
-		"subjects headers conf jetlog jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
-			"server/logs server/engine server/system server/jetstream",
+		"subjects headers conf jetlog jetlog/seal jetlog/segment jetlog/wal jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
+			"server/logs server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest",
 		nkeys,
 	},
 	{"server/servertest", "conf server", natsgo},
@@ -103,7 +110,7 @@ var layers = []layer{
 }
 
 // testMay is what the tests of every package may import besides the package's own row.
-const testMay = "subjects headers conf jetlog/vfs server/servertest"
+const testMay = "subjects headers conf jetlog/vfs jetlog/store server/servertest"
 
 // Limits. The aims are lower and stand in CONTRIBUTING.md.
 const (
