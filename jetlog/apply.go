@@ -26,6 +26,12 @@ func (s *Stream) dispatch(c command.Command, m Messages) (Result, error) {
 	switch c := c.(type) {
 	case *command.Publish:
 		return s.publish(c, m)
+	case *command.Batch:
+		return s.batch(c, m)
+	case *command.Copy:
+		return s.copy(c, m)
+	case *command.Fire:
+		return s.fire(c, m)
 	case *command.Delete:
 		return s.deleteMessage(c, m)
 	case *command.Purge:

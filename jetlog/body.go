@@ -32,6 +32,7 @@ const (
 	Deleted       = body.Deleted
 	Acked         = body.Acked
 	NoInterest    = body.NoInterest
+	Skipped       = body.Skipped
 )
 
 // Never is the Expires of a message that does not age.

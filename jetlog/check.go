@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"runnel/headers"
 	"runnel/jetlog/config"
 )
 
@@ -46,6 +47,9 @@ func (s *Stream) Check(m Messages) error {
 	}
 	if s.config.Retention == config.InterestRetention {
 		s.checkNeeded(lives, wrong)
+	}
+	if err := s.checkSchedules(m, wrong); err != nil {
+		return fmt.Errorf("check stream %q: %w", s.config.Name, err)
 	}
 	return errors.Join(problems...)
 }
@@ -192,4 +196,28 @@ func (s *Stream) checkNeeded(lives []Meta, wrong func(string, ...any)) {
 			wrong("message %d on %q is kept, but no consumer needs it", meta.Sequence, meta.Subject)
 		}
 	}
+}
+
+// checkSchedules verifies that what is to be sent later is there: the last message on its subject.
+func (s *Stream) checkSchedules(m Messages, wrong func(string, ...any)) error {
+	if len(s.schedules.bySubject) != len(s.schedules.heap) {
+		wrong("%d subjects with schedules, but %d timers", len(s.schedules.bySubject), len(s.schedules.heap))
+	}
+	for i, t := range s.schedules.heap {
+		if t.index != i || i > 0 && s.schedules.heap.Less(i, (i-1)/2) || s.schedules.bySubject[t.subject] != t {
+			wrong("the timer of message %d is out of order", t.seq)
+		}
+		state, err := m.Subject(t.subject)
+		if err != nil {
+			return err
+		}
+		message, err := m.Load(t.seq)
+		if err != nil {
+			return err
+		}
+		if _, found := headers.Get(message.Header, "Nats-Schedule"); state.Last != t.seq || !found {
+			wrong("message %d on %q has a timer, but is no schedule", t.seq, t.subject)
+		}
+	}
+	return nil
 }

@@ -28,7 +28,7 @@ func (s *Stream) add(a *arrival, m Messages) (Result, error) {
 	if !ok {
 		return refused(config.CounterInvalid), nil
 	}
-	state, err := m.Subject(a.command.Subject)
+	state, err := m.Subject(a.subject)
 	if err != nil {
 		return Result{}, err
 	}

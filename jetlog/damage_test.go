@@ -52,7 +52,7 @@ func aftermath(s *jetlog.Stream, m *jetlog.Memory) []command.Command {
 // TestChangedSnapshots gives every byte of the snapshot of a stream other values. Most are refused, or
 // found by Check. Whatever passes both is a stream that goes on as a sound one.
 func TestChangedSnapshots(t *testing.T) {
-	s, m := sample(t)
+	s, m := later(t)
 	form, body := s.AppendSnapshot(nil), m.AppendSnapshot(nil)
 	refused, found, passed := 0, 0, 0
 	for at := range form {
@@ -92,7 +92,7 @@ func TestChangedSnapshots(t *testing.T) {
 
 // TestChangedBodies does the same with the body.
 func TestChangedBodies(t *testing.T) {
-	s, m := sample(t)
+	s, m := later(t)
 	form, body := s.AppendSnapshot(nil), m.AppendSnapshot(nil)
 	for at := range body {
 		for _, b := range []byte{body[at] ^ 1, body[at] ^ 0x80, body[at] + 1, 0, 0xff} {
@@ -124,8 +124,8 @@ func TestChangedBodies(t *testing.T) {
 
 // TestNewerSnapshots sees that what a later program has written is told from damage.
 func TestNewerSnapshots(t *testing.T) {
-	s, m := sample(t)
-	for _, version := range []byte{2, 77, 255} {
+	s, m := later(t)
+	for _, version := range []byte{3, 77, 255} {
 		form, body := s.AppendSnapshot(nil), m.AppendSnapshot(nil)
 		form[0], body[0] = version, version
 		for n := 1; n < len(form); n += 7 {

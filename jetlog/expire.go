@@ -106,7 +106,7 @@ func (s *Stream) markers(m Messages) ([]string, error) {
 			return nil, err
 		}
 		if state.Last != r.Sequence || state.Count != planned[r.Subject] ||
-			s.config.Retention == config.InterestRetention && !s.wanted(r.Subject) {
+			s.config.Retention == config.InterestRetention && !s.wanted(r.Subject, s.state.Last+1) {
 			continue
 		}
 		message, err := m.Load(r.Sequence)
@@ -128,6 +128,5 @@ func (s *Stream) marker(subject string) *arrival {
 		headers.Field{Name: ttlHeader, Value: ttl.String()},
 		headers.Field{Name: rollupHeader, Value: rollupSubject},
 	)
-	c := &command.Publish{Time: s.clock, Subject: subject, Header: block, Internal: true}
-	return &arrival{command: c, terms: &terms{}, header: block, ttl: int64(ttl)}
+	return &arrival{subject: subject, terms: &terms{}, header: block, at: s.clock, internal: true, ttl: int64(ttl)}
 }

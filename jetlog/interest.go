@@ -46,11 +46,11 @@ func (s *Stream) matching(subject string, do func(*Consumer) bool) {
 	}
 }
 
-// wanted reports whether some consumer is to get the next message on the subject.
-func (s *Stream) wanted(subject string) bool {
+// wanted reports whether some consumer is to get a message with the sequence on the subject.
+func (s *Stream) wanted(subject string, seq uint64) bool {
 	found := false
 	s.matching(subject, func(c *Consumer) bool {
-		found = c.delivered.Stream <= s.state.Last
+		found = c.delivered.Stream < seq
 		return !found
 	})
 	return found

@@ -17,6 +17,7 @@ func (s *Stream) planStore(a *arrival, meta *Meta, before SubjectState, m Messag
 			return "", err
 		}
 	}
+	s.scratch.sort() // the cancelled message may be anywhere
 	messages, bytes := s.state.Messages+1, s.state.Bytes+meta.Bytes
 	for i := range s.scratch.removals {
 		messages--
@@ -95,17 +96,20 @@ func (s *Stream) planOver(messages, bytes uint64, appended *Meta, m Messages) er
 	return nil
 }
 
-// planRollup plans what a message with a rollup replaces.
+// planRollup plans what a message with a rollup replaces, and the schedule that it puts an end to.
 func (s *Stream) planRollup(a *arrival, m Messages) error {
+	if a.cancels.Sequence != 0 {
+		s.scratch.plan(a.cancels, Purged)
+	}
 	switch {
 	case a.rollAll:
 		return s.planOldest(nil, s.oldest(), s.state.Messages, Rollup, m)
 	case a.rollSubject:
-		state, err := m.Subject(a.command.Subject)
+		state, err := m.Subject(a.subject)
 		if err != nil {
 			return err
 		}
-		return s.planOldest(s.scratch.literal(a.command.Subject), state.First, state.Count, Rollup, m)
+		return s.planOldest(s.scratch.literal(a.subject), state.First, state.Count, Rollup, m)
 	}
 	return nil
 }

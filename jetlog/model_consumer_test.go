@@ -270,3 +270,15 @@ func (c *modelConsumer) reset(r *command.Reset) string {
 	c.waiting, c.queue = map[uint64]*modelDelivery{}, nil
 	return fmt.Sprintf("ok %d -%d", seq, c.m.dropUnneeded())
 }
+
+// clone returns a copy that the original can be put back to.
+func (c *modelConsumer) clone() *modelConsumer {
+	other := *c
+	other.waiting, other.exhausted, other.lasts = map[uint64]*modelDelivery{}, maps.Clone(c.exhausted), maps.Clone(c.lasts)
+	for seq, d := range c.waiting {
+		delivery := *d
+		other.waiting[seq] = &delivery
+	}
+	other.queue = slices.Clone(c.queue)
+	return &other
+}

@@ -22,6 +22,7 @@ type model struct {
 	cfg       config.Stream
 	live      map[uint64]*modelMessage
 	last      uint64
+	lastTime  int64
 	clock     int64
 	ids       map[string]modelID
 	lastID    string
@@ -57,6 +58,10 @@ func (m *model) apply(c command.Command) string {
 	switch c := c.(type) {
 	case *command.Publish:
 		return m.publish(c)
+	case *command.Batch:
+		return m.batch(c)
+	case *command.Copy:
+		return m.copied(c)
 	case *command.Delete:
 		return m.delete(c)
 	case *command.Purge:
@@ -97,20 +102,14 @@ func (m *model) header(c *command.Publish, name string) string {
 func (m *model) publish(c *command.Publish) string {
 	id := m.header(c, "Nats-Msg-Id")
 	if seen, ok := m.ids[id]; ok && id != "" && m.clock-seen.time < int64(m.cfg.DuplicateWindow) {
-		return fmt.Sprintf("duplicate %d", seen.seq)
+		return m.repeated(c, seen.seq)
 	}
 	ttl := m.header(c, "Nats-TTL")
 	if ttl != "" && !m.cfg.AllowTTL {
 		return "no 10166 "
 	}
 	if want := m.header(c, "Nats-Expected-Last-Subject-Sequence"); want != "" {
-		last := uint64(0)
-		for seq, message := range m.live {
-			if message.subject == c.Subject {
-				last = max(last, seq)
-			}
-		}
-		if want != strconv.FormatUint(last, 10) {
+		if last := m.lastOn(c.Subject, m.last); want != strconv.FormatUint(last, 10) {
 			return fmt.Sprintf("no 10071 %d", last)
 		}
 	}
@@ -124,6 +123,12 @@ func (m *model) publish(c *command.Publish) string {
 	if rollup != "" && !m.cfg.AllowRollup {
 		return "no 10111 rollup not permitted"
 	}
+	return m.store(m.message(c), id, rollup)
+}
+
+// message returns what is stored for a publish.
+func (m *model) message(c *command.Publish) *modelMessage {
+	ttl := m.header(c, "Nats-TTL")
 	message := &modelMessage{
 		seq: m.last + 1, time: m.clock, subject: c.Subject, header: string(c.Header), payload: string(c.Payload),
 	}
@@ -137,7 +142,33 @@ func (m *model) publish(c *command.Publish) string {
 	} else if ttl == "never" {
 		message.expires = jetlog.Never
 	}
-	return m.store(message, id, rollup)
+	return message
+}
+
+// repeated answers a message whose id an earlier one had: as a duplicate, if what it expects was so when
+// that one came, as far as can still be told.
+func (m *model) repeated(c *command.Publish, seq uint64) string {
+	if want := m.header(c, "Nats-Expected-Last-Sequence"); want != "" && want != strconv.FormatUint(seq-1, 10) {
+		return fmt.Sprintf("no 10071 %d", m.last)
+	}
+	original := m.live[seq]
+	alike := func(name string) bool {
+		v, _ := headers.Get([]byte(original.header), name)
+		return string(v) == m.header(c, name)
+	}
+	if want := m.header(c, "Nats-Expected-Last-Msg-Id"); want != "" && original != nil && !alike("Nats-Expected-Last-Msg-Id") {
+		return "no 10070 " + m.lastID
+	}
+	want := m.header(c, "Nats-Expected-Last-Subject-Sequence")
+	if want == "" || original != nil && original.subject == c.Subject && alike("Nats-Expected-Last-Subject-Sequence") {
+		return fmt.Sprintf("duplicate %d", seq)
+	}
+	before, last := m.lastOn(c.Subject, seq-1), m.lastOn(c.Subject, m.last)
+	number, _ := strconv.ParseUint(want, 10, 64)
+	if number == before || original == nil && before == 0 && number < seq {
+		return fmt.Sprintf("duplicate %d", seq)
+	}
+	return fmt.Sprintf("no 10071 %d", last)
 }
 
 func (m *model) store(message *modelMessage, id, rollup string) string {
@@ -183,11 +214,11 @@ func (m *model) store(message *modelMessage, id, rollup string) string {
 			m.remove(seq, jetlog.Rollup)
 		}
 	}
-	m.last = message.seq
+	m.last, m.lastTime = message.seq, message.time
 	m.published++
 	m.lastID = id
 	if id != "" && m.cfg.DuplicateWindow > 0 {
-		m.ids[id] = modelID{message.seq, m.clock}
+		m.ids[id] = modelID{message.seq, message.time}
 	}
 	if !wanted {
 		m.removed[jetlog.NoInterest]++
@@ -334,6 +365,7 @@ func (m *model) expire() string {
 	}
 	for _, subject := range marked {
 		m.last++
+		m.lastTime = m.clock
 		m.published++
 		m.lastID = ""
 		ttl := m.cfg.MarkerTTL.String()

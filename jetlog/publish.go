@@ -17,66 +17,81 @@ func (s *Stream) publish(c *command.Publish, m Messages) (Result, error) {
 	if s.config.Sealed {
 		return refused(config.Sealed), nil
 	}
-	t := &s.scratch.terms
-	*t = readTerms(c.Header)
-	if len(t.id) > 0 {
-		seq, err := s.duplicateOf(t.id, m)
-		if err != nil || seq > 0 {
-			return Result{Sequence: seq, Duplicate: true}, err
-		}
-	}
-	if code, detail := t.refusal(&s.config, c.Internal); code != 0 {
-		return refusedWith(code, detail), nil
-	}
-	if r, err := s.expected(t, c.Subject, m); err != nil || r.Code != 0 {
+	s.scratch.terms = readTerms(c.Header)
+	a := arrivalOf(c, s.clock, &s.scratch.terms)
+	if r, err := s.judge(&a, m, nil); err != nil || r.Code != 0 || r.Duplicate {
 		return r, err
 	}
-	a := arrival{command: c, terms: t, header: c.Header, payload: c.Payload}
-	if s.config.AllowCounter {
-		if r, err := s.add(&a, m); err != nil || r.Code != 0 {
-			return r, err
-		}
-	}
-	if r := a.check(&s.config); r.Code != 0 {
-		return r, nil
-	}
-	if s.config.Retention == config.InterestRetention && !s.wanted(c.Subject) {
+	if !a.kept {
 		return s.pass(&a, m)
 	}
 	return s.store(&a, m)
 }
 
-// duplicateOf returns the sequence that the message id had within the window, 0 for none.
-func (s *Stream) duplicateOf(id []byte, m Messages) (uint64, error) {
-	window := int64(s.config.DuplicateWindow)
-	if window <= 0 {
-		return 0, nil
+// judge finds out whether a message may be stored, and as what. For a member of a batch, m is the
+// batch, which has the messages as they are after the members before.
+func (s *Stream) judge(a *arrival, m Messages, b *batch) (Result, error) {
+	t := a.terms
+	if len(t.stream) > 0 && string(t.stream) != s.config.Name {
+		return refused(config.WrongStream), nil
 	}
-	seq, at, err := m.MessageID(id)
-	if err != nil || s.clock-at >= window {
-		return 0, err
+	if len(t.id) > 0 {
+		if r, err := s.repeated(a, m, b); err != nil || r.Code != 0 || r.Duplicate {
+			return r, err
+		}
 	}
-	return seq, nil
+	if code, detail := t.refusal(&s.config, a.internal); code != 0 {
+		return refusedWith(code, detail), nil
+	}
+	if r, err := s.expected(a, m, b); err != nil || r.Code != 0 {
+		return r, err
+	}
+	if r, err := s.schedule(a, m); err != nil || r.Code != 0 {
+		return r, err
+	}
+	if t.hasSource && !a.internal {
+		return refused(config.SourceHeaderRefused), nil
+	}
+	if s.config.AllowCounter {
+		if r, err := s.add(a, m); err != nil || r.Code != 0 {
+			return r, err
+		}
+	}
+	a.kept = s.config.Retention != config.InterestRetention || s.wanted(a.subject, s.state.Last+1)
+	return a.check(&s.config, b), nil
 }
 
-// expected checks what the message expects to be the last.
-func (s *Stream) expected(t *terms, subject string, m Messages) (Result, error) {
+// expected checks what the message expects to be the last. Within a batch that is what was there before
+// the batch, on a subject that no member before has written.
+func (s *Stream) expected(a *arrival, m Messages, b *batch) (Result, error) {
+	t := a.terms
 	if t.lastOnSubject.set {
-		last, err := s.lastOn(t, subject, m)
+		if b.wrote(t.on(a.subject)) {
+			return refused(config.WrongLastInBatch), nil
+		}
+		last, err := s.lastOn(t, a.subject, b.before(m))
 		if err != nil {
 			return Result{}, err
 		}
 		if !t.lastOnSubject.met(last) {
-			return refusedWith(config.WrongLastSequence, strconv.FormatUint(last, 10)), nil
+			return wrongLast(last), nil
 		}
 	}
-	if !t.last.met(s.state.Last) {
-		return refusedWith(config.WrongLastSequence, strconv.FormatUint(s.state.Last, 10)), nil
-	}
-	if len(t.lastID) > 0 && string(t.lastID) != string(s.lastID) {
+	switch {
+	case !t.last.met(s.state.Last):
+		return wrongLast(s.state.Last), nil
+	case t.last.set && b.begun():
+		return refused(config.WrongLastInBatch), nil
+	case len(t.lastID) > 0 && b != nil:
+		return refusedWith(config.AtomicHeaderUnsupported, lastIDHeader), nil
+	case len(t.lastID) > 0 && string(t.lastID) != string(s.lastID):
 		return refusedWith(config.WrongLastMessageID, string(s.lastID)), nil
 	}
 	return Result{}, nil
+}
+
+func wrongLast(seq uint64) Result {
+	return refusedWith(config.WrongLastSequence, strconv.FormatUint(seq, 10))
 }
 
 // lastOn returns the last sequence on the subject of an expectation.
@@ -90,22 +105,38 @@ func (s *Stream) lastOn(t *terms, subject string, m Messages) (uint64, error) {
 
 // arrival is a message on its way into the stream.
 type arrival struct {
-	command *command.Publish
+	subject string
 	terms   *terms
 	// header and payload are what is to be stored.
 	header, payload []byte
+	// at is the time under which it is stored.
+	at int64
+	// skip is how many sequences are passed over before its own.
+	skip uint64
+	// internal tells that the server itself publishes it, kept that it is stored.
+	internal, kept bool
 	// total is what a counter has come to, empty in other streams.
 	total string
 	// rollSubject and rollAll tell what goes for it.
 	rollSubject, rollAll bool
 	// ttl is how long the message lives by itself, in nanoseconds: 0 for no TTL, or Never.
 	ttl int64
+	// fire is when its schedule is due, 0 for none. cancels is the message of a schedule that ends by it.
+	fire    int64
+	cancels Meta
+}
+
+func arrivalOf(c *command.Publish, at int64, t *terms) arrival {
+	return arrival{subject: c.Subject, terms: t, header: c.Header, payload: c.Payload, at: at, internal: c.Internal, fire: c.Fire}
 }
 
 // check looks at the message by itself: what it asks for and how large it is.
-func (a *arrival) check(cfg *config.Stream) Result {
+func (a *arrival) check(cfg *config.Stream, b *batch) Result {
 	var refusal string
-	if a.rollSubject, a.rollAll, refusal = a.terms.rollupOf(cfg); refusal != "" {
+	if a.rollSubject, a.rollAll, refusal = a.terms.rollupOf(cfg); refusal == "" {
+		refusal = b.refusesRollup(a)
+	}
+	if refusal != "" {
 		return refusedWith(config.RollupFailed, refusal)
 	}
 	size := len(a.header) + len(a.payload)
@@ -114,6 +145,9 @@ func (a *arrival) check(cfg *config.Stream) Result {
 	}
 	if len(a.header) > headerBytesMax {
 		return refused(config.HeaderTooLarge)
+	}
+	if !cfg.AllowTTL {
+		return Result{} // a copy of a message with a TTL keeps the header, which means nothing here
 	}
 	ttl, ok := parseTTL(a.terms.ttl)
 	if !ok {
@@ -174,12 +208,12 @@ func (s *Stream) store(a *arrival, m Messages) (Result, error) {
 func (s *Stream) metaOf(a *arrival) *Meta {
 	meta := &s.scratch.meta
 	*meta = Meta{
-		Sequence: s.state.Last + 1, Time: s.clock, Subject: a.command.Subject,
-		Bytes: s.bytesOf(a.command.Subject, a.header, a.payload),
+		Sequence: s.state.Last + a.skip + 1, Time: a.at, Subject: a.subject,
+		Bytes: s.bytesOf(a.subject, a.header, a.payload),
 	}
 	switch {
 	case a.ttl > 0:
-		meta.Expires = s.clock + a.ttl
+		meta.Expires = a.at + a.ttl
 	case a.ttl < 0:
 		meta.Expires = Never
 	}
@@ -199,19 +233,33 @@ func (s *Stream) append(a *arrival, meta *Meta, m Messages) {
 	if meta.Expires > 0 {
 		s.ttl.add(meta.Expires, meta.Sequence)
 	}
+	switch {
+	case a.fire > 0:
+		s.schedules.set(meta.Subject, meta.Sequence, a.fire)
+	case len(s.schedules.heap) > 0:
+		s.schedules.drop(meta.Subject)
+	}
 	s.arrived(meta.Sequence, meta.Subject)
 }
 
 // advance gives the next sequence and notes the message id.
 func (s *Stream) advance(a *arrival, m Messages) {
+	s.skip(a.skip)
 	s.state.Last++
-	s.state.LastTime = s.clock
+	s.state.LastTime = a.at
 	s.published++
 	s.lastID = append(s.lastID[:0], a.terms.id...)
 	if window := int64(s.config.DuplicateWindow); window > 0 {
 		if len(a.terms.id) > 0 {
-			m.Remember(a.terms.id, s.state.Last, s.clock)
+			m.Remember(a.terms.id, s.state.Last, a.at)
 		}
 		m.Forget(s.clock - window + 1)
 	}
+}
+
+// skip passes sequences over, which are counted as given and gone.
+func (s *Stream) skip(n uint64) {
+	s.state.Last += n
+	s.published += n
+	s.removed[Skipped] += n
 }

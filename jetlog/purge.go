@@ -137,6 +137,7 @@ func (s *Stream) purgeBelow(upTo uint64, m Messages) (Result, error) {
 	}
 	m.RemoveRange(0, upTo, Purged)
 	s.ttl.drop(0, upTo)
+	s.schedules.goneUpTo(upTo)
 	s.state.Messages -= messages
 	s.state.Bytes -= bytes
 	s.removed[Purged] += messages

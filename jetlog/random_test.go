@@ -100,7 +100,7 @@ func (g *generator) config() config.Stream {
 	cfg := config.Stream{
 		Name: "S", Subjects: []string{"s.>"}, MaxMessages: g.limit(20), MaxPerSubject: g.limit(5),
 		Retention: config.Retention(g.rng.IntN(3)), Discard: config.Discard(g.rng.IntN(2)),
-		DuplicateWindow: 5 * time.Second, AllowRollup: g.chance(70), AllowTTL: g.chance(70),
+		DuplicateWindow: 5 * time.Second, AllowAtomic: true, AllowRollup: g.chance(70), AllowTTL: g.chance(70),
 	}
 	if limit := g.limit(1500); limit > 0 {
 		cfg.MaxBytes = limit + 100
@@ -123,8 +123,13 @@ func (g *generator) command() command.Command {
 	if g.chance(30) {
 		g.clock += int64(g.rng.IntN(1500)) * int64(time.Millisecond)
 	}
-	if g.chance(45) {
+	switch n := g.rng.IntN(100); {
+	case n < 40:
 		return g.publish()
+	case n < 44:
+		return g.batch()
+	case n < 46:
+		return g.copied()
 	}
 	if g.chance(60) {
 		return g.consumerCommand()
@@ -158,7 +163,7 @@ func (g *generator) purge() command.Command {
 	return c
 }
 
-func (g *generator) publish() command.Command {
+func (g *generator) publish() *command.Publish {
 	c := &command.Publish{Time: g.clock, Subject: g.subject(), Payload: make([]byte, g.rng.IntN(40))}
 	set := func(percent int, name, value string) {
 		if g.chance(percent) {
@@ -172,6 +177,41 @@ func (g *generator) publish() command.Command {
 	set(6, "Nats-Rollup", g.one("sub", "all"))
 	set(15, "Nats-TTL", g.one("1", "3", "never"))
 	set(5, "Other", "value")
+	return c
+}
+
+// batch returns a command with several publishes.
+func (g *generator) batch() command.Command {
+	c := &command.Batch{Time: g.clock}
+	for range g.rng.IntN(6) {
+		p := g.publish()
+		if g.chance(70) {
+			p.Header = headers.Delete(p.Header, "Nats-Msg-Id") // else most batches would have duplicates
+		}
+		p.Time = g.clock
+		c.Members = append(c.Members, *p)
+	}
+	return c
+}
+
+// copied returns a command with messages from elsewhere.
+func (g *generator) copied() command.Command {
+	c := &command.Copy{Time: g.clock, From: g.model.last + 1}
+	if g.chance(5) {
+		c.From++
+	}
+	seq := g.model.last
+	for range g.rng.IntN(5) {
+		seq += uint64(1 + g.rng.IntN(2)*g.rng.IntN(4))
+		p := g.publish()
+		c.Messages = append(c.Messages, command.Copied{
+			Sequence: seq, Time: g.clock + int64(g.rng.IntN(2000)-1500)*int64(time.Millisecond),
+			Subject: p.Subject, Header: p.Header, Payload: p.Payload,
+		})
+	}
+	if g.chance(30) {
+		c.Through = seq + uint64(g.rng.IntN(3))
+	}
 	return c
 }
 

@@ -113,6 +113,9 @@ func (s *Stream) remove(m Messages) uint64 {
 		if r.Expires > 0 {
 			s.ttl.cancel(r.Expires, r.Sequence)
 		}
+		if len(s.schedules.heap) > 0 {
+			s.schedules.gone(r.Subject, r.Sequence)
+		}
 		s.withdraw(r.Sequence, r.Subject)
 	}
 	if p.moved {

@@ -22,6 +22,11 @@ type Result struct {
 	Previous uint64
 	// Total is what the counter of the subject has come to, empty if it is none.
 	Total string
+	// Count is how many messages a batch or a copy has brought; Sequence is the last one's.
+	Count int
+	// Members are the results of the messages of a batch, in their order. They are set only for streams
+	// that republish.
+	Members []Result
 	// Removed is how many messages have gone.
 	Removed uint64
 	// More is set when the command has left work for another of its kind.

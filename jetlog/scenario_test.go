@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -229,6 +230,10 @@ func (w *world) parse(verb, rest string, args []string) (command.Command, error)
 	switch verb {
 	case "pub":
 		return w.publish(args), nil
+	case "batch":
+		return w.batch(rest), nil
+	case "copy":
+		return w.copied(rest, num("from"), num("through")), nil
 	case "delete":
 		return &command.Delete{Time: w.clock, Sequence: number(args[0])}, nil
 	case "purge":
@@ -262,6 +267,37 @@ func (w *world) parse(verb, rest string, args []string) (command.Command, error)
 		return &command.Pin{Time: w.clock, Consumer: args[0], Group: args[1], ID: named["id"]}, nil
 	}
 	return nil, errors.New("unknown command " + verb)
+}
+
+// batch returns the command for publishes with a bar between.
+func (w *world) batch(text string) command.Command {
+	c := &command.Batch{Time: w.clock}
+	for part := range strings.SplitSeq(text, "|") {
+		if args := strings.Fields(part); len(args) > 0 {
+			c.Members = append(c.Members, *w.publish(args).(*command.Publish))
+		}
+	}
+	return c
+}
+
+// copied returns the command for publishes with a bar between, in front of each its sequence and how
+// long before now its time is: 7@3s.
+func (w *world) copied(text string, from, through uint64) command.Command {
+	c := &command.Copy{Time: w.clock, From: from, Through: through}
+	for part := range strings.SplitSeq(text, "|") {
+		args := slices.DeleteFunc(strings.Fields(part), func(a string) bool { return strings.Contains(a, "=") })
+		if len(args) == 0 {
+			continue
+		}
+		seq, ago, _ := strings.Cut(args[0], "@")
+		before, err := time.ParseDuration(ago)
+		w.must(err)
+		p := w.publish(args[1:]).(*command.Publish)
+		c.Messages = append(c.Messages, command.Copied{
+			Sequence: number(seq), Time: w.clock - int64(before), Subject: p.Subject, Header: p.Header, Payload: p.Payload,
+		})
+	}
+	return c
 }
 
 // publish returns the command for: subject payload Name:Value ...
@@ -465,12 +501,23 @@ func (w *world) describe(r jetlog.Result) string {
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	switch {
 	case r.Code != 0:
+		if r.Count > 0 {
+			add("%d up to %d", r.Count, r.Sequence)
+		}
 		add("refused %d", r.Code)
 		if r.Detail != "" {
 			add("%s", r.Detail)
 		}
 	case r.Duplicate:
 		add("duplicate of %d", r.Sequence)
+	case r.Count > 0:
+		add("%d up to %d", r.Count, r.Sequence)
+		if !r.Stored {
+			add("none stored")
+		}
+		for _, member := range r.Members {
+			add("%s", w.describe(member))
+		}
 	case r.Stored:
 		add("stored %d", r.Sequence)
 		if r.Total != "" {
@@ -537,7 +584,7 @@ func (w *world) due() []string {
 func (w *world) removed() []string {
 	var text strings.Builder
 	text.WriteString(fmt.Sprintf("published %d", w.stream.Published()))
-	for r := jetlog.Reason(0); r <= jetlog.NoInterest; r++ {
+	for r := jetlog.Reason(0); r <= jetlog.Skipped; r++ {
 		if n := w.stream.Removed(r); n > 0 {
 			text.WriteString(fmt.Sprintf(", %s %d", r, n))
 		}

@@ -10,7 +10,9 @@ import (
 )
 
 // snapshotVersion is the first byte of a snapshot.
-const snapshotVersion = 1
+//
+// Version 2 has schedules at the end.
+const snapshotVersion = 2
 
 // ErrNewer is wrapped by the error for a snapshot of a later version: it was written by a newer
 // program, nothing is wrong with it.
@@ -47,7 +49,7 @@ func (s *Stream) AppendSnapshot(out []byte) []byte {
 	for _, c := range s.consumers {
 		out = c.appendSnapshot(out)
 	}
-	return out
+	return s.schedules.appendSnapshot(out)
 }
 
 // appendDeadlines appends deadlines in their order, times as differences.
@@ -65,7 +67,8 @@ func appendDeadlines(out []byte, list []deadline) []byte {
 // taken of, with a body that has the same messages.
 func Restore(data []byte) (*Stream, error) {
 	r := codec.NewReader(data)
-	if version := r.Byte(); version > snapshotVersion {
+	version := r.Byte()
+	if version > snapshotVersion {
 		return nil, fmt.Errorf("snapshot of version %d, this program knows up to %d: %w", version, snapshotVersion, ErrNewer)
 	} else if version < 1 && r.Err() == nil {
 		r.Fail("a version is 0")
@@ -100,8 +103,12 @@ func Restore(data []byte) (*Stream, error) {
 			s.strays++
 		}
 	}
+	sound := version < 2 || s.schedules.read(&r)
 	if err := r.End(); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	if !sound {
+		return nil, fmt.Errorf("schedules are not in order: %w", errSnapshot)
 	}
 	if s.state.First > s.state.Last+1 {
 		return nil, fmt.Errorf("first sequence %d and last %d: %w", s.state.First, s.state.Last, errSnapshot)

@@ -3,12 +3,14 @@ package jetlog_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"runnel/headers"
 	"runnel/jetlog"
 	"runnel/jetlog/codec"
 	"runnel/jetlog/command"
@@ -60,11 +62,31 @@ func sample(t testing.TB) (*jetlog.Stream, *jetlog.Memory) {
 	return s, m
 }
 
-// TestGolden opens the snapshots of every version that was released, and sees that they are still
-// what this program makes of the same commands, if they are of its own version.
+// later returns the sample after what came with version 2 of the form.
+func later(t testing.TB) (*jetlog.Stream, *jetlog.Memory) {
+	t.Helper()
+	s, m := sample(t)
+	cfg, now := *s.Config(), s.Clock()
+	cfg.AllowSchedules, cfg.AllowRollup, cfg.AllowAtomic = true, true, true
+	mustApply(t, s, m, &command.Configure{Time: now, Config: cfg})
+	for i, pattern := range []string{"@every 1h", "@hourly"} {
+		header := headers.Build(headers.Field{Name: "Nats-Schedule", Value: pattern}, headers.Field{Name: "Nats-Schedule-Target", Value: "s.a"})
+		subject := fmt.Sprintf("s.later.%d", i)
+		mustApply(t, s, m, &command.Publish{Time: now, Subject: subject, Header: header, Fire: jetlog.FirstFire(header, now)})
+	}
+	mustApply(t, s, m, &command.Copy{Time: now, From: s.State().Last + 1, Through: s.State().Last + 5})
+	if err := s.Check(m); err != nil {
+		t.Fatal(err)
+	}
+	return s, m
+}
+
+// TestGolden opens the snapshots of every version that was released, and sees that the newest is still
+// what this program makes of the same commands.
 func TestGolden(t *testing.T) {
 	s, m := sample(t)
-	for name, now := range map[string][]byte{"stream-1": s.AppendSnapshot(nil), "memory-1": m.AppendSnapshot(nil)} {
+	newest, _ := later(t)
+	for name, now := range map[string][]byte{"stream-2": newest.AppendSnapshot(nil), "memory-1": m.AppendSnapshot(nil)} {
 		file := filepath.Join("testdata", "golden", name)
 		if *update {
 			if err := os.WriteFile(file, now, 0o644); err != nil {
@@ -117,14 +139,14 @@ func TestRestoreRefuses(t *testing.T) {
 		}
 	}
 	newer, zero := bytes.Clone(stream), bytes.Clone(stream)
-	newer[0], zero[0] = 2, 0
+	newer[0], zero[0] = 3, 0
 	tests := []struct {
 		name string
 		data []byte
 		is   error
 		text string
 	}{
-		{"later version", newer, jetlog.ErrNewer, "snapshot of version 2, this program knows up to 1"},
+		{"later version", newer, jetlog.ErrNewer, "snapshot of version 3, this program knows up to 2"},
 		{"version 0", zero, codec.ErrDamaged, "a version is 0"},
 		{"bytes too many", append(bytes.Clone(stream), 1), codec.ErrDamaged, "1 bytes too many"},
 		{"consumers out of order", bytes.ReplaceAll(stream, []byte("\x04last"), []byte("\x04a-st")), nil, `"c" and "a-st"`},
@@ -146,6 +168,8 @@ func TestRestoreRefuses(t *testing.T) {
 func FuzzRestore(f *testing.F) {
 	s, _ := sample(f)
 	f.Add(s.AppendSnapshot(nil))
+	newest, _ := later(f)
+	f.Add(newest.AppendSnapshot(nil))
 	f.Add(jetlog.New(1, unlimited(), 5).AppendSnapshot(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := jetlog.Restore(data)

@@ -33,7 +33,8 @@ type Stream struct {
 	// applied counts the commands, and hash sums up what they did.
 	applied, hash uint64
 
-	ttl expiries
+	ttl       expiries
+	schedules schedules
 	// aged is a sequence below which no live message ages: they are all exempt.
 	aged uint64
 	// lastID is the message id of the last sequence, empty if it had none.

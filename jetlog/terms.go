@@ -23,7 +23,9 @@ type terms struct {
 	increment           bool
 	by                  []byte
 	schedule            bool
-	source              bool
+	scheduler, next     []byte // nil when there is no such header
+	hasSource           bool
+	source              []byte
 }
 
 // expectation is a sequence that somebody expects. One that is no number is expected in vain.
@@ -46,6 +48,9 @@ func (e expectation) met(seq uint64) bool { return !e.set || e.valid && e.seq ==
 
 // prefix is how the names of all headers begin that a stream takes notice of.
 const prefix = "Nats-"
+
+// lastIDHeader is named in a refusal.
+const lastIDHeader = "Nats-Expected-Last-Msg-Id"
 
 // readTerms reads the headers of a message. Of a header that occurs twice the first counts.
 func readTerms(block []byte) terms {
@@ -81,6 +86,8 @@ const (
 	hasTTL
 	hasIncrement
 	hasSchedule
+	hasScheduler
+	hasNext
 	hasSource
 )
 
@@ -107,6 +114,10 @@ func (*terms) field(name string) int {
 		return hasIncrement
 	case "Schedule":
 		return hasSchedule
+	case "Scheduler":
+		return hasScheduler
+	case "Schedule-Next":
+		return hasNext
 	case "Stream-Source":
 		return hasSource
 	}
@@ -134,10 +145,22 @@ func (t *terms) set(bit int, value []byte) {
 	case hasIncrement:
 		t.increment, t.by = true, value
 	case hasSchedule:
-		t.schedule = true
+		t.schedule = len(value) > 0
+	case hasScheduler:
+		t.scheduler = append([]byte{}, value...)
+	case hasNext:
+		t.next = append([]byte{}, value...)
 	case hasSource:
-		t.source = true
+		t.hasSource, t.source = true, value
 	}
+}
+
+// on returns the subject of the expectation of a message.
+func (t *terms) on(subject string) string {
+	if len(t.onSubject) > 0 {
+		return string(t.onSubject)
+	}
+	return subject
 }
 
 // refusal returns why the headers cannot be followed by a stream of this configuration, whatever is
@@ -146,16 +169,10 @@ func (t *terms) refusal(cfg *config.Stream, internal bool) (config.Code, string)
 	switch {
 	case t.increment && !cfg.AllowCounter:
 		return config.CountersDisabled, ""
-	case len(t.stream) > 0 && string(t.stream) != cfg.Name:
-		return config.WrongStream, ""
 	case len(t.ttl) > 0 && !cfg.AllowTTL && !internal:
 		return config.TTLDisabled, ""
 	case len(t.onSubject) > 0 && !t.lastOnSubject.set:
 		return config.ExpectedSubjectSequence, ""
-	case t.schedule && !cfg.AllowSchedules && !internal:
-		return config.SchedulesDisabled, ""
-	case t.source && !internal:
-		return config.SourceHeaderRefused, ""
 	}
 	return 0, ""
 }

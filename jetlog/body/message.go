@@ -36,7 +36,8 @@ type SubjectState struct {
 // Reason says why a message is no longer there. The numbers are part of the snapshot's format.
 type Reason uint8
 
-// The reasons. NoInterest counts messages that were given a sequence and not kept.
+// The reasons. NoInterest counts messages that were given a sequence and not kept, Skipped sequences
+// that were passed over since their messages are not in the stream of which this one is a copy.
 const (
 	LimitMessages Reason = iota
 	LimitBytes
@@ -48,10 +49,11 @@ const (
 	Deleted
 	Acked
 	NoInterest
+	Skipped
 )
 
 // Reasons is how many reasons there are.
-const Reasons = int(NoInterest) + 1
+const Reasons = int(Skipped) + 1
 
 // String returns the name under which removals are counted.
 func (r Reason) String() string {
@@ -76,6 +78,8 @@ func (r Reason) String() string {
 		return "ack"
 	case NoInterest:
 		return "no_interest"
+	case Skipped:
+		return "skipped"
 	}
 	return "unknown"
 }

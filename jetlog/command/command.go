@@ -27,6 +27,9 @@ const (
 	KindPurge          Kind = 3
 	KindExpire         Kind = 4
 	KindConfigure      Kind = 5
+	KindBatch          Kind = 6
+	KindCopy           Kind = 7
+	KindFire           Kind = 8
 	KindConsumerCreate Kind = 16
 	KindConsumerDelete Kind = 17
 	KindDeliver        Kind = 18
@@ -99,6 +102,12 @@ func fresh(kind Kind) Command {
 		return &Expire{}
 	case KindConfigure:
 		return &Configure{}
+	case KindBatch:
+		return &Batch{}
+	case KindCopy:
+		return &Copy{}
+	case KindFire:
+		return &Fire{}
 	case KindConsumerCreate:
 		return &ConsumerCreate{}
 	case KindConsumerDelete:

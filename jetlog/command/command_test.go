@@ -53,6 +53,20 @@ func examples() []command.Command {
 		&command.Pause{Time: 11, Consumer: "c", Until: 99},
 		&command.Reset{Time: 12, Consumer: "c", Sequence: 4},
 		&command.Pin{Time: 13, Consumer: "c", Group: "g", ID: "id"},
+		&command.Publish{Time: 14, Subject: "s", Fire: 99},
+		&command.Publish{Time: 15, Subject: "s", Internal: true, Fire: command.UnknownZone},
+		&command.Batch{Time: 16, Members: []command.Publish{
+			{Time: 16, Subject: "s", Header: []byte("NATS/1.0\r\nA: b\r\n\r\n")},
+			{Time: 16, Subject: "t", Payload: []byte("payload"), Fire: 99},
+		}},
+		&command.Copy{Time: 17, From: 5, Through: 900, Messages: []command.Copied{
+			{Sequence: 6, Time: 4, Subject: "s", Payload: []byte("payload")},
+			{Sequence: 700, Time: 5, Subject: "t", Header: []byte("NATS/1.0\r\nA: b\r\n\r\n"), Fire: 99},
+		}},
+		&command.Fire{
+			Time: 18, Schedule: "s.later", Sequence: 6, Due: 17, Next: 27, Subject: "s.now",
+			Header: []byte("NATS/1.0\r\nNats-Scheduler: s.later\r\n\r\n"), Payload: []byte("payload"),
+		},
 	}
 }
 

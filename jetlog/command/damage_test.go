@@ -50,6 +50,15 @@ func extremes() map[string]command.Command {
 		"reset, zero":            &command.Reset{},
 		"reset, last":            &command.Reset{Consumer: "c", Sequence: math.MaxUint64},
 		"pin, nobody":            &command.Pin{Consumer: "c", Group: "g"},
+		"publish, later":         &command.Publish{Subject: "s", Fire: math.MaxInt64},
+		"publish, long ago":      &command.Publish{Subject: "s", Fire: math.MinInt64, Internal: true},
+		"batch, nothing":         &command.Batch{Members: []command.Publish{}},
+		"batch, many":            &command.Batch{Time: 1, Members: slices.Repeat([]command.Publish{{Time: 1, Subject: long}}, 9)},
+		"copy, nothing":          &command.Copy{Messages: []command.Copied{}},
+		"copy, extremes":         &command.Copy{From: math.MaxUint64, Through: math.MaxUint64, Messages: []command.Copied{{Sequence: math.MaxUint64, Time: math.MinInt64, Fire: math.MaxInt64}}},
+		"copy, many":             &command.Copy{Messages: slices.Repeat([]command.Copied{{Subject: long}}, 9)},
+		"fire, zero":             &command.Fire{},
+		"fire, extremes":         &command.Fire{Schedule: long, Sequence: math.MaxUint64, Due: math.MinInt64, Next: math.MaxInt64},
 		"pin, long":              &command.Pin{Consumer: long, Group: long, ID: long},
 	}
 }
@@ -141,6 +150,8 @@ func TestLongLists(t *testing.T) {
 	for name, head := range map[string][]byte{
 		"deliveries": {1, byte(command.KindDeliver), 0, 0, 0, 0},
 		"replies":    {1, byte(command.KindAck), 0, 0},
+		"batch":      {1, byte(command.KindBatch), 0},
+		"copies":     {1, byte(command.KindCopy), 0, 0, 0},
 		"subject":    {1, byte(command.KindPublish), 0},
 		"config":     {1, byte(command.KindConfigure), 0},
 	} {

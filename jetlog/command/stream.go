@@ -19,7 +19,21 @@ type Publish struct {
 	// Internal is set for what the server itself publishes, for which headers are allowed that
 	// clients may not send.
 	Internal bool
+	// Fire is when the schedule in the header is due for the first time. The leader computes it, since
+	// the data of time zones differs between machines. It is 0 when there is no schedule, or one that is
+	// never due, and UnknownZone when the leader does not know its time zone.
+	Fire int64
 }
+
+// UnknownZone is the Fire of a schedule whose time zone is not known.
+const UnknownZone int64 = -1
+
+// What the last byte of a message says.
+const (
+	internalFlag = 1 << iota
+	fireFlag     // the time of Fire follows
+	flagsEnd
+)
 
 // Kind returns KindPublish.
 func (*Publish) Kind() Kind { return KindPublish }
@@ -28,16 +42,39 @@ func (*Publish) Kind() Kind { return KindPublish }
 func (c *Publish) At() int64 { return c.Time }
 
 func (c *Publish) encode(out []byte) []byte {
-	out = codec.AppendInt(out, c.Time)
-	out = codec.AppendBytes(out, c.Subject)
-	out = codec.AppendBytes(out, c.Header)
-	out = codec.AppendBytes(out, c.Payload)
-	return codec.AppendBool(out, c.Internal)
+	return c.encodeMessage(codec.AppendInt(out, c.Time))
 }
 
 func (c *Publish) decode(r *codec.Reader) {
-	c.Time, c.Subject, c.Header, c.Payload = r.Int(), r.String(), r.Bytes(), r.Bytes()
-	c.Internal = r.Bool()
+	c.Time = r.Int()
+	c.decodeMessage(r)
+}
+
+// encodeMessage appends all but the time.
+func (c *Publish) encodeMessage(out []byte) []byte {
+	out = codec.AppendBytes(out, c.Subject)
+	out = codec.AppendBytes(out, c.Header)
+	out = codec.AppendBytes(out, c.Payload)
+	flags := byte(0)
+	if c.Internal {
+		flags |= internalFlag
+	}
+	if c.Fire == 0 {
+		return append(out, flags)
+	}
+	return codec.AppendInt(append(out, flags|fireFlag), c.Fire)
+}
+
+func (c *Publish) decodeMessage(r *codec.Reader) {
+	c.Subject, c.Header, c.Payload = r.String(), r.Bytes(), r.Bytes()
+	flags := r.Byte()
+	if flags >= flagsEnd {
+		r.Fail("a flag of a message is unknown")
+	}
+	c.Internal = flags&internalFlag != 0
+	if flags&fireFlag != 0 {
+		c.Fire = r.Int()
+	}
 }
 
 // Delete asks to remove one message.

@@ -86,6 +86,7 @@ const (
 	PriorityGroupUnknown      Code = 10160
 	PriorityGroupEmpty        Code = 10161
 	PriorityGroupInvalid      Code = 10162
+	WrongLastInBatch          Code = 10164
 	TTLInvalid                Code = 10165
 	TTLDisabled               Code = 10166
 	CountersDisabled          Code = 10168
@@ -94,6 +95,9 @@ const (
 	CounterInvalid            Code = 10171
 	CounterBroken             Code = 10172
 	MirrorCounters            Code = 10173
+	AtomicDisabled            Code = 10174
+	AtomicIncomplete          Code = 10176
+	AtomicHeaderUnsupported   Code = 10177
 	PriorityNeedsPull         Code = 10178
 	AckPolicyInvalid          Code = 10181
 	ReplayPolicyInvalid       Code = 10182
@@ -102,10 +106,16 @@ const (
 	MirrorSchedules           Code = 10186
 	SourceSchedules           Code = 10187
 	SchedulesDisabled         Code = 10188
+	ScheduleInvalid           Code = 10189
+	ScheduleTargetInvalid     Code = 10190
+	ScheduleTTLInvalid        Code = 10191
+	ScheduleRollupInvalid     Code = 10192
 	ExpectedSubjectSequence   Code = 10193
 	GroupsWithoutPolicy       Code = 10196
 	PinnedWithoutPolicy       Code = 10197
 	MirrorAtomic              Code = 10198
+	AtomicDuplicate           Code = 10201
+	ScheduleSourceInvalid     Code = 10203
 	ResetInvalid              Code = 10204
 	MirrorBatched             Code = 10209
 	SchedulerInvalid          Code = 10212
@@ -114,6 +124,7 @@ const (
 	FlowAckNeedsAckPending    Code = 10220
 	FlowAckWait               Code = 10221
 	FlowAckMaxDeliver         Code = 10222
+	ScheduleZoneInvalid       Code = 10223
 	SourceHeaderRefused       Code = 10227
 )
 

@@ -1,0 +1,69 @@
+package jetlog
+
+import "runnel/jetlog/config"
+
+// duplicateOf returns the sequence that the message id had within the window, 0 for none.
+func (s *Stream) duplicateOf(id []byte, m Messages) (uint64, error) {
+	window := int64(s.config.DuplicateWindow)
+	if window <= 0 {
+		return 0, nil
+	}
+	seq, at, err := m.MessageID(id)
+	if err != nil || s.clock-at >= window {
+		return 0, err
+	}
+	return seq, nil
+}
+
+// repeated answers a message whose id was seen within the window: as a duplicate, if what it expects held
+// for the original too. So somebody who did not get the answer and tries again learns that all is well,
+// and somebody who expects something else learns that it is not so. The Result is zero for another id.
+func (s *Stream) repeated(a *arrival, m Messages, b *batch) (Result, error) {
+	if b.named(a.terms.id) {
+		return refused(config.AtomicDuplicate), nil
+	}
+	seq, err := s.duplicateOf(a.terms.id, m)
+	switch {
+	case err != nil || seq == 0:
+		return Result{}, err
+	case b != nil:
+		return refused(config.AtomicDuplicate), nil
+	}
+	if r, err := s.heldFor(seq, a, m); err != nil || r.Code != 0 {
+		return r, err
+	}
+	return Result{Sequence: seq, Duplicate: true}, nil
+}
+
+// heldFor refuses a message that expects what did not hold for the message with a sequence.
+func (s *Stream) heldFor(seq uint64, a *arrival, m Messages) (Result, error) {
+	t := a.terms
+	if !t.last.met(seq - 1) {
+		return wrongLast(s.state.Last), nil
+	}
+	if !t.lastOnSubject.set && len(t.lastID) == 0 {
+		return Result{}, nil
+	}
+	message, err := m.Load(seq)
+	if err != nil {
+		return Result{}, err
+	}
+	gone := message.Sequence == 0
+	original := readTerms(message.Header)
+	if len(t.lastID) > 0 && !gone && string(t.lastID) != string(original.lastID) {
+		return refusedWith(config.WrongLastMessageID, string(s.lastID)), nil
+	}
+	// What the original has expected itself was true for it.
+	if !t.lastOnSubject.set || t.lastOnSubject == original.lastOnSubject && t.on(a.subject) == original.on(message.Subject) {
+		return Result{}, nil
+	}
+	last, err := m.LastOf(Filter{t.on(a.subject)}, seq-1)
+	if err != nil || t.lastOnSubject.met(last) {
+		return Result{}, err
+	}
+	if gone && last == 0 && t.lastOnSubject.valid && t.lastOnSubject.seq < seq {
+		return Result{}, nil // whatever could tell has gone
+	}
+	last, err = s.lastOn(t, a.subject, m)
+	return wrongLast(last), err
+}

@@ -1,0 +1,216 @@
+package jetlog
+
+import (
+	"slices"
+	"time"
+
+	"runnel/headers"
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+	"runnel/jetlog/schedule"
+	"runnel/subjects"
+)
+
+// schedule looks at what a message asks for later: to be a schedule itself, or the end of another.
+// Whoever proposes it says when it is due, since Apply knows no time zones.
+func (s *Stream) schedule(a *arrival, m Messages) (Result, error) {
+	t := a.terms
+	if a.internal || !t.schedule {
+		a.fire = 0
+	}
+	if a.internal || !t.schedule && t.scheduler == nil && t.next == nil {
+		return Result{}, nil
+	}
+	if !s.config.AllowSchedules {
+		return refused(config.SchedulesDisabled), nil
+	}
+	if t.schedule {
+		if code := s.scheduleRefusal(a); code != 0 {
+			return refused(code), nil
+		}
+		if len(t.rollup) == 0 {
+			t.rollup = []byte(rollupSubject)
+			a.header = headers.Set(a.header, rollupHeader, rollupSubject)
+		}
+	}
+	if t.scheduler == nil && t.next == nil {
+		return Result{}, nil
+	}
+	return s.cancelled(a, m)
+}
+
+// scheduleRefusal returns why a message cannot be a schedule.
+func (s *Stream) scheduleRefusal(a *arrival) config.Code {
+	terms := schedule.Read(a.header)
+	parsed, err := schedule.Parse(terms.Pattern)
+	switch {
+	case a.fire == command.UnknownZone:
+		return config.ScheduleZoneInvalid
+	case err != nil || terms.Zoned && !parsed.Zoned() || a.fire == 0:
+		return config.ScheduleInvalid
+	case terms.TTL != "" && !s.config.AllowTTL:
+		return config.TTLDisabled
+	}
+	if _, ok := parseTTL([]byte(terms.TTL)); !ok {
+		return config.ScheduleTTLInvalid
+	}
+	rollup := string(a.terms.rollup)
+	switch {
+	case terms.Rollup != "" && terms.Rollup != rollupSubject:
+		return config.ScheduleRollupInvalid
+	case terms.Source != "" && (terms.Source == terms.Target || !s.other(terms.Source, a.subject)):
+		return config.ScheduleSourceInvalid
+	case !s.other(terms.Target, a.subject):
+		return config.ScheduleTargetInvalid
+	case rollup != "" && rollup != rollupSubject:
+		return config.ScheduleRollupInvalid
+	}
+	return 0
+}
+
+// other reports whether a subject is another one of this stream.
+func (s *Stream) other(subject, own string) bool {
+	return subject != own && subjects.IsLiteral(subject) &&
+		slices.ContainsFunc(s.config.Subjects, func(pattern string) bool { return subjects.Match(pattern, subject) })
+}
+
+// cancelled finds the message of the schedule that a message puts an end to. Where there is nothing, nothing
+// is to be done; where there is something else, it stays.
+func (s *Stream) cancelled(a *arrival, m Messages) (Result, error) {
+	subject := string(a.terms.scheduler)
+	if string(a.terms.next) != schedule.Purge || subject == a.subject || !subjects.IsLiteral(subject) {
+		return refused(config.SchedulerInvalid), nil
+	}
+	if t := s.schedules.bySubject[subject]; t != nil {
+		meta, err := m.Meta(t.seq)
+		if err != nil {
+			return Result{}, err
+		}
+		if a.cancels = meta; meta.Sequence != 0 {
+			return Result{}, nil
+		}
+	}
+	state, err := m.Subject(subject)
+	if err == nil && state.Count > 0 {
+		return refused(config.SchedulerInvalid), nil
+	}
+	return Result{}, err
+}
+
+// fire stores what a schedule has come to. Whatever becomes of that, the schedule goes on: a message that
+// is refused now would be refused for ever.
+func (s *Stream) fire(c *command.Fire, m Messages) (Result, error) {
+	if s.config.Sealed {
+		return refused(config.Sealed), nil
+	}
+	t := s.schedules.bySubject[c.Schedule]
+	if t == nil || t.seq != c.Sequence || t.at != c.Due || c.Next != 0 && c.Next <= c.Due {
+		return refusedWith(config.BadRequest, "the schedule is another one by now"), nil
+	}
+	s.scratch.terms = readTerms(c.Header)
+	a := arrival{
+		subject: c.Subject, terms: &s.scratch.terms, header: c.Header, payload: c.Payload, at: s.clock, internal: true,
+		kept: s.config.Retention != config.InterestRetention || s.wanted(c.Subject, s.state.Last+1),
+	}
+	var err error
+	if c.Next == 0 {
+		if a.cancels, err = live(m, c.Sequence); err != nil {
+			return Result{}, err
+		}
+	}
+	r := a.check(&s.config, nil)
+	switch {
+	case r.Code != 0:
+	case a.kept:
+		r, err = s.store(&a, m)
+	default:
+		r, err = s.pass(&a, m)
+	}
+	if err != nil || s.schedules.bySubject[c.Schedule] != t {
+		return r, err
+	}
+	if c.Next == 0 {
+		s.schedules.drop(c.Schedule)
+	} else {
+		s.schedules.set(c.Schedule, c.Sequence, c.Next)
+	}
+	return r, nil
+}
+
+// Due is a schedule that is due.
+type Due struct {
+	// Subject and Sequence are those of the message with the schedule.
+	Subject  string
+	Sequence uint64
+	At       int64
+}
+
+// NextSchedule returns when the next schedule is due, in nanoseconds since 1970, 0 for never.
+func (s *Stream) NextSchedule() int64 {
+	if len(s.schedules.heap) == 0 {
+		return 0
+	}
+	return s.schedules.heap[0].at
+}
+
+// DueSchedules returns the schedules that are due, the earliest first, at most limit.
+func (s *Stream) DueSchedules(now int64, limit int) []Due {
+	list := s.schedules.due(now, 0, nil)
+	slices.SortFunc(list, compareTimers)
+	out := make([]Due, 0, min(limit, len(list)))
+	for _, t := range list[:min(limit, len(list))] {
+		out = append(out, Due{t.subject, t.seq, t.at})
+	}
+	return out
+}
+
+// Fire returns the command that carries a schedule out, which whoever leads the stream proposes. It asks
+// the data of time zones, so that it is not for Apply. The error is schedule.ErrZone when this machine no
+// longer knows the zone: then it is for later, or for another machine.
+func Fire(d Due, now int64, m Messages) (*command.Fire, error) {
+	message, err := m.Load(d.Sequence)
+	if err != nil {
+		return nil, err
+	}
+	terms := schedule.Read(message.Header)
+	next, again, err := terms.Next(time.Unix(0, d.At).UTC(), time.Unix(0, now).UTC())
+	if err != nil {
+		return nil, err
+	}
+	c := &command.Fire{Time: now, Schedule: d.Subject, Sequence: d.Sequence, Due: d.At, Subject: terms.Target, Payload: message.Payload}
+	if again {
+		c.Next = next.UnixNano()
+	} else {
+		next = time.Time{}
+	}
+	from := message
+	if terms.Source != "" {
+		state, err := m.Subject(terms.Source)
+		if err != nil {
+			return nil, err
+		}
+		if state.Count > 0 {
+			if from, err = m.Load(state.Last); err != nil {
+				return nil, err
+			}
+		}
+	}
+	c.Header, c.Payload = terms.Generated(d.Subject, from.Header, next), from.Payload
+	return c, nil
+}
+
+// FirstFire returns the Fire of a Publish with the header block that is proposed now.
+func FirstFire(header []byte, now int64) int64 {
+	terms := schedule.Read(header)
+	if terms.Pattern == "" {
+		return 0
+	}
+	first, ok, err := terms.First(time.Unix(0, now).UTC())
+	switch {
+	case err != nil:
+		return command.UnknownZone
+	case !ok:
+		return 0
+	}
+	return max(first.UnixNano(), 1)
+}
