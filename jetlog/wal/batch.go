@@ -109,6 +109,7 @@ type batch struct {
 	offset   int64
 	sequence uint64
 	records  uint32
+	relaxed  uint32 // of the records
 	sum      uint32
 	buf      []byte        // starts with the place for the header
 	done     chan struct{} // made for the first who waits; closed when the batch is safe, or will never be
@@ -126,6 +127,9 @@ func (b *batch) add(r *Record, payload []byte, flags uint8) {
 	b.buf, sum = appendRecord(b.buf, r, payload, flags, b.segment.number, b.offset+int64(len(b.buf)))
 	b.sum = fold(b.sum, sum)
 	b.records++
+	if r.Relaxed {
+		b.relaxed++
+	}
 }
 
 // seal makes the batch ready to be written and returns its checksum.

@@ -25,8 +25,9 @@ type Log struct {
 	stop   chan struct{} // closed when Close begins
 	ended  chan struct{} // closed when Close is done
 
-	acked  atomic.Uint64 // last batch for which Wait returns
-	synced atomic.Uint64 // last batch that was synced; synced <= acked < next
+	acked   atomic.Uint64 // last batch for which Wait returns
+	synced  atomic.Uint64 // last batch that was synced
+	written atomic.Uint64 // last batch that was written; synced <= acked <= written < next
 
 	goroutines sync.WaitGroup
 
@@ -229,28 +230,28 @@ func (l *Log) Wait(ctx context.Context, p Position) error {
 		return nil
 	}
 	done, err := l.done(p)
-	if err != nil || done == nil {
+	if err != nil {
 		return err
 	}
-	select {
-	case <-done:
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the log: %w", ctx.Err())
+	if done != nil {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the log: %w", ctx.Err())
+		}
 	}
 	if l.acked.Load() >= uint64(p) {
 		return nil
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.failure
+	return l.waitSynced(ctx, p) // it is written, but nobody has asked for a sync yet; or the log has failed
 }
 
-// done is the channel that is closed when a batch is through; nil if it is.
+// done is the channel that is closed when a batch is through; nil if it is written.
 func (l *Log) done(p Position) (<-chan struct{}, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.acked.Load() >= uint64(p):
+	case l.written.Load() >= uint64(p):
 		return nil, nil
 	case uint64(p) >= l.queue.next:
 		return nil, fmt.Errorf("wait for position %d of the log: the last is %d", p, l.queue.next-1)
@@ -265,6 +266,10 @@ func (l *Log) WaitSynced(ctx context.Context, p Position) error {
 	if l.cfg.Policy == Always {
 		return l.Wait(ctx, p)
 	}
+	return l.waitSynced(ctx, p)
+}
+
+func (l *Log) waitSynced(ctx context.Context, p Position) error {
 	for l.synced.Load() < uint64(p) {
 		changed, err := l.want(p)
 		if err != nil {
@@ -298,8 +303,16 @@ func (l *Log) want(p Position) (<-chan struct{}, error) {
 	return l.change(), nil
 }
 
+// Hasten asks for a sync up to a position and does not wait for it.
+func (l *Log) Hasten(p Position) {
+	_, _ = l.want(p) // who waits for the position will be told
+}
+
 // Durable is the last position for which Wait returns.
 func (l *Log) Durable() Position { return Position(l.acked.Load()) }
+
+// Written is the last position that is written, and would outlive this process.
+func (l *Log) Written() Position { return Position(l.written.Load()) }
 
 // Synced is the last position that is synced. With the policy Always it is the same as Durable.
 func (l *Log) Synced() Position { return Position(l.synced.Load()) }

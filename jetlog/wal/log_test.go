@@ -477,3 +477,89 @@ func TestErrorsOfOpen(t *testing.T) {
 		ok(t, log.Close())
 	}
 }
+
+// TestRelaxed appends records that nobody waits for until they are synced: they are written, and synced when
+// somebody asks, or with a record that does.
+func TestRelaxed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorder := vfs.NewRecorder(vfs.NewMemory(), nil)
+		var written, durable atomic.Uint64
+		log, _, err := wal.Open(wal.Config{
+			FS: recorder, Dir: "/log", SegmentBytes: 64 << 10, MaxBytes: 1 << 20,
+			OnWritten: func(p wal.Position) { written.Store(uint64(p)) },
+			OnDurable: func(p wal.Position) { durable.Store(uint64(p)) },
+		})
+		ok(t, err)
+		appendRelaxed := func(index uint64) wal.Position {
+			r := record1(1, index)
+			r.Relaxed = true
+			p, err := log.Append(background, r)
+			ok(t, err)
+			synctest.Wait()
+			return p
+		}
+		state := func(what string, wantWritten, wantSynced wal.Position) {
+			t.Helper()
+			synctest.Wait()
+			got := [...]wal.Position{log.Written(), log.Synced(), log.Durable(), wal.Position(durable.Load())}
+			if want := [...]wal.Position{wantWritten, wantSynced, wantSynced, wantSynced}; got != want {
+				t.Errorf("%s: written, synced, durable, told: %d, want %d", what, got, want)
+			}
+		}
+		first := appendOne(t, log, 1, 1)
+		ok(t, log.Wait(background, first))
+		before := count(recorder, vfs.OpSyncData, "")
+		a := appendRelaxed(2)
+		b := appendRelaxed(3)
+		state("two relaxed ones", b, first)
+		if written.Load() != uint64(b) || count(recorder, vfs.OpSyncData, "") != before {
+			t.Errorf("told that %d is written, %d syncs", written.Load(), count(recorder, vfs.OpSyncData, "")-before)
+		}
+		c := appendOne(t, log, 2, 1)
+		state("one that is not", c, c)
+		ok(t, log.Wait(background, a))
+		d := appendRelaxed(4)
+		log.Hasten(d)
+		state("a wish", d, d)
+		e := appendRelaxed(5)
+		ok(t, log.Wait(background, e))
+		state("a waiter", e, e)
+		f := appendRelaxed(6)
+		ok(t, log.Close())
+		if log.Synced() != f {
+			t.Errorf("after Close %d is synced, want %d", log.Synced(), f)
+		}
+		if n := count(recorder, vfs.OpSyncData, "") - before; n > 6 {
+			t.Errorf("%d syncs", n)
+		}
+	})
+}
+
+// TestRelaxedWhileWriting waits for a relaxed record that is just being written, and for one that is not yet.
+func TestRelaxedWhileWriting(t *testing.T) {
+	g := newGate(t)
+	log, _, err := wal.Open(config(g))
+	ok(t, err)
+	first := appendOne(t, log, 1, 1)
+	for log.Written() != first { // the writer is in its sync now, or will be
+		appendOneRelaxed(t, log, 2)
+	}
+	last := appendOneRelaxed(t, log, 3)
+	waited := make(chan error)
+	go func() { waited <- log.Wait(background, last) }()
+	g.lift()
+	ok(t, <-waited)
+	if log.Synced() < last {
+		t.Errorf("%d is synced, want %d", log.Synced(), last)
+	}
+	ok(t, log.Close())
+}
+
+func appendOneRelaxed(t *testing.T, log *wal.Log, index uint64) wal.Position {
+	t.Helper()
+	r := record1(1, index)
+	r.Relaxed = true
+	p, err := log.Append(background, r)
+	ok(t, err)
+	return p
+}

@@ -27,6 +27,7 @@ func (l *Log) recover() (*Recovered, uint32, error) {
 	l.queue.next = r.last + 1
 	l.acked.Store(r.last)
 	l.synced.Store(r.last)
+	l.written.Store(r.last)
 	recovered := &Recovered{
 		Last: Position(r.last), Torn: r.torn, Damage: r.damage,
 		fs: l.cfg.FS, cipher: l.cfg.Cipher,

@@ -13,6 +13,9 @@ type Record struct {
 	Term    uint64
 	Kind    uint8
 	Payload []byte // Append copies it; of a recovered record it is valid until the next one
+	// Relaxed: nobody waits until it is synced. With the policy Always a batch that has nothing else is
+	// written, and synced only with what comes later; see Config.OnWritten. It is not stored.
+	Relaxed bool
 }
 
 // recordHeader is the length of what stands before the payload:

@@ -87,7 +87,7 @@ const End = ^Position(0)
 type Policy uint8
 
 const (
-	// Always: after a sync.
+	// Always: after a sync. It follows the write at once, unless all records of a batch are relaxed.
 	Always Policy = iota
 	// Interval: after the write; a sync follows within Config.Interval. A power cut loses at most that.
 	Interval
@@ -125,6 +125,9 @@ type Config struct {
 	// OnDurable is called after each batch, in order, when Wait for its position would return. It runs on
 	// the goroutine that writes: it must be quick and must not call Append.
 	OnDurable func(Position)
+	// OnWritten is called after each batch with relaxed records, in order, when it is written and not yet
+	// synced. The same holds for it.
+	OnWritten func(Position)
 }
 
 const (

@@ -49,7 +49,7 @@ func (w *writer) take() (b *batch, sync, ok bool) {
 		case b != nil:
 			l.wake() // there is room in the queue
 			l.tick = false
-			return b, sync || l.cfg.Policy == Always, true
+			return b, sync || l.cfg.Policy == Always && b.relaxed < b.records, true
 		case sync && w.dirty:
 			l.tick = false
 			return nil, true, true
@@ -72,9 +72,13 @@ func (w *writer) put(b *batch, sync bool) error {
 		if _, err := b.segment.file.WriteAt(b.buf, b.offset); err != nil {
 			return fmt.Errorf("write log segment %d: %w", b.segment.number, err)
 		}
+		w.l.written.Store(b.sequence)
+		if b.relaxed > 0 && w.l.cfg.OnWritten != nil {
+			w.l.cfg.OnWritten(Position(b.sequence))
+		}
 	}
 	if sync {
-		if err := w.sync(b); err != nil {
+		if err := w.sync(); err != nil {
 			return err
 		}
 	}
@@ -89,7 +93,7 @@ func (w *writer) turnTo(s *segment) error {
 		return nil
 	}
 	if w.dirty {
-		if err := w.sync(nil); err != nil {
+		if err := w.sync(); err != nil {
 			return err
 		}
 	}
@@ -128,38 +132,31 @@ func (w *writer) before() (files []vfs.File) {
 	return files
 }
 
-// sync makes safe what was written, b, which was written just now, included.
-func (w *writer) sync(b *batch) error {
+// sync makes safe what was written.
+func (w *writer) sync() error {
 	if err := w.active.file.SyncData(); err != nil {
 		return fmt.Errorf("sync log segment %d: %w", w.active.number, err)
 	}
 	w.dirty = false
-	synced := w.l.acked.Load()
-	if b != nil {
-		synced = b.sequence
-	}
-	w.l.synced.Store(synced)
+	w.l.synced.Store(w.l.written.Load())
 	if w.turned {
 		return w.retire()
 	}
 	return nil
 }
 
-// done tells everybody that a batch is through, or that what was written before is synced.
+// done tells everybody that a batch is through, nil for none, and that what was written before is synced.
 func (w *writer) done(b *batch) {
 	l := w.l
-	if b == nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.stats.Syncs++
-		l.wake()
-		return
+	acked := l.written.Load()
+	if l.cfg.Policy == Always {
+		acked = l.synced.Load()
 	}
-	sequence := b.sequence
-	l.acked.Store(sequence)
+	more := acked > l.acked.Load()
+	l.acked.Store(acked)
 	w.finish(b)
-	if l.cfg.OnDurable != nil {
-		l.cfg.OnDurable(Position(sequence))
+	if more && l.cfg.OnDurable != nil {
+		l.cfg.OnDurable(Position(acked))
 	}
 }
 
@@ -167,15 +164,17 @@ func (w *writer) finish(b *batch) {
 	l := w.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stats.Batches++
-	l.stats.WrittenBytes += uint64(len(b.buf))
 	if !w.dirty {
 		l.stats.Syncs++
-		if l.cfg.Policy != Always {
+		if l.cfg.Policy != Always || l.wanted > 0 {
 			l.wake()
 		}
 	}
-	l.queue.finish(l.cfg.BatchBytes)
+	if b != nil {
+		l.stats.Batches++
+		l.stats.WrittenBytes += uint64(len(b.buf))
+		l.queue.finish(l.cfg.BatchBytes)
+	}
 }
 
 // end syncs what is left and leaves the mark of a log that was closed, if there is room for it.
@@ -188,7 +187,7 @@ func (w *writer) end() error {
 		return err
 	}
 	if w.dirty {
-		if err := w.sync(nil); err != nil {
+		if err := w.sync(); err != nil {
 			return err
 		}
 	}
@@ -201,7 +200,7 @@ func (w *writer) end() error {
 	if _, err := s.file.WriteAt(b.buf, at); err != nil {
 		return fmt.Errorf("write log segment %d: %w", s.number, err)
 	}
-	return w.sync(nil)
+	return w.sync()
 }
 
 // place is where the next batch would go; it is false if the log has failed or nothing was ever written.
