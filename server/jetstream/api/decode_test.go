@@ -87,6 +87,9 @@ func TestDecodeValues(t *testing.T) {
 		{"duplicate inside", `{"mirror":{"name":"a","name":"b"}}`, `json: duplicate field "name" at offset 23`},
 		{"duplicate in metadata", `{"metadata":{"a":"b","a":"c"}}`, `json: duplicate field "a" at offset 22`},
 		{"invalid UTF-8", "{\"name\":\"a\xff\"}", "json: invalid UTF-8 at offset 11"},
+		{"half a pair", `{"name":"\ud83d"}`, "json: half a surrogate pair at offset 10"},
+		{"half a pair and a letter", `{"description":"\ud83d\u0041"}`, "json: half a surrogate pair at offset 17"},
+		{"second half alone", `{"metadata":{"\udc00":"a"}}`, "json: half a surrogate pair at offset 15"},
 		{"deep", strings.Repeat("[", 100), "json: too deeply nested or too many objects at offset 33"},
 		{"many objects", `{"sources":[` + strings.Repeat("{},", 30000) + "{}]}", "json: too deeply nested or too many objects at offset 60007"},
 		{"long", `{"retention":` + long + "}", `there is no retention "` + strings.Repeat("y", 489) + "..."},
@@ -125,6 +128,10 @@ func TestDecodeGood(t *testing.T) {
 		{
 			"the same name in several sources", api.CallStreamCreate, `{"sources":[{"name":"a"},{"name":"b"}],"description":"\"name\":{"}`,
 			&api.StreamConfigRequest{Stream: config.Stream{Description: `"name":{`, Sources: []*config.Source{{Name: "a"}, {Name: "b"}}}},
+		},
+		{
+			"escapes", api.CallStreamCreate, `{"description":"\\ud83d \ud83d\ude00 \u00e9\n"}`,
+			&api.StreamConfigRequest{Stream: config.Stream{Description: "\\ud83d \U0001F600 é\n"}},
 		},
 		{
 			"consumer", api.CallConsumerCreate, `{"stream_name":"S","action":"update","config":{"name":"C","ack_policy":"explicit","backoff":[1,2],"opt_start_time":"2030-01-02T03:04:05.000000006Z"}}`,

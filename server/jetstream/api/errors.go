@@ -27,19 +27,20 @@ var errorsJSON []byte
 
 // table returns the errors by number. It reads the embedded text once.
 var table = sync.OnceValue(func() map[config.Code]*Error {
-	var rows []*Error
-	if err := json.Unmarshal(errorsJSON, &rows); err != nil {
+	var list []*Error
+	if err := json.Unmarshal(errorsJSON, &list); err != nil {
 		panic("the embedded table of errors: " + err.Error())
 	}
-	byCode := make(map[config.Code]*Error, len(rows))
-	for _, row := range rows {
+	byCode := make(map[config.Code]*Error, len(list))
+	for _, row := range list {
 		byCode[config.Code(row.ErrCode)] = row
 	}
 	return byCode
 })
 
 // NewError returns the error with this number. The details fill the placeholders of its text in their order; a
-// placeholder without detail goes, with the colon before it. It is nil for code 0, which stands for no refusal, and
+// placeholder without detail goes, with the colon before it, and a detail that repeats the text before it says it
+// once. It is nil for code 0, which stands for no refusal, and
 // the error of a failed store for a number that has no row.
 func NewError(code config.Code, detail ...string) *Error {
 	if code == 0 {

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -97,16 +99,18 @@ func (s *scanner) push(array bool) error {
 // text passes over a text, whose first quote is behind us, and notes it if it names a member.
 func (s *scanner) text() error {
 	start := s.at
+	var odd error
 	for s.at < len(s.data) && s.data[s.at] != '"' {
-		if s.data[s.at] == '\\' {
-			s.at++
+		n, ok := escape(s.data[s.at:])
+		if !ok && odd == nil {
+			odd = fmt.Errorf("json: half a surrogate pair at offset %d", s.at+1)
 		}
-		s.at++
+		s.at += n
 	}
 	end := min(s.at, len(s.data))
 	s.at++
-	if len(s.open) == 0 {
-		return nil
+	if odd != nil || len(s.open) == 0 {
+		return odd
 	}
 	o := &s.open[len(s.open)-1]
 	if o.array || o.value {
@@ -126,6 +130,35 @@ func (s *scanner) text() error {
 	}
 	o.names[folded] = true
 	return nil
+}
+
+// escape returns the length of what a text begins with: a byte or an escape. It is not ok for half of a surrogate pair,
+// which is no character.
+func escape(text []byte) (n int, ok bool) {
+	if text[0] != '\\' {
+		return 1, true
+	}
+	first, isUnicode := unicodeEscape(text)
+	if !isUnicode {
+		return 2, true
+	}
+	if !utf16.IsSurrogate(first) {
+		return 6, true
+	}
+	second, _ := unicodeEscape(text[6:])
+	if utf16.DecodeRune(first, second) == utf8.RuneError {
+		return 6, false
+	}
+	return 12, true
+}
+
+// unicodeEscape returns the value of an escape with four hexadecimal digits, if the text begins with one.
+func unicodeEscape(text []byte) (rune, bool) {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	return rune(n), err == nil
 }
 
 // unescape returns a text without its escapes; as it is, if it is none.
