@@ -53,6 +53,7 @@ type consumer struct {
 
 // session is what a consumer has while something is going on.
 type session struct {
+	turns   uint64
 	waiting waiting // requests
 	flights []flight
 	outbox  []flight // those that could not be started yet

@@ -385,7 +385,7 @@ func (w *world) wait() { synctest.Wait() }
 
 // pass lets time pass.
 func (w *world) pass(d time.Duration) {
-	time.Sleep(d)
+	<-time.After(d)
 	synctest.Wait()
 }
 
@@ -464,3 +464,8 @@ func (w *world) numbers(consumer string, want string) {
 
 // explicit is a consumer that wants each message acknowledged.
 func explicit() config.Consumer { return config.Consumer{Ack: config.AckExplicit} }
+
+// ackOf is an acknowledgement without an answer.
+func ackOf(a api.AckSubject, payload string) delivery.Ack {
+	return delivery.Ack{Subject: a, Payload: []byte(payload)}
+}

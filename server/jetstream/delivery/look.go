@@ -5,7 +5,6 @@ import (
 
 	"runnel/headers"
 	"runnel/jetlog"
-	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
 )
 
@@ -223,6 +222,3 @@ func (t *turn) stage() int {
 
 // size is what a message counts for in max_bytes and flow control.
 func (p *pick) size() int { return len(p.Subject) + len(p.reply) + len(p.Header) + len(p.Payload) }
-
-// acks reports whether deliveries wait for an answer.
-func (s *settings) acks() bool { return s.ack != config.AckNone }

@@ -19,7 +19,7 @@ type pull struct {
 	heartbeat time.Duration // 0 for none
 	beat      int64         // when the next heartbeat is due
 	served    bool          // it has got something
-	asked     int64         // the turn that has asked whether the client takes more
+	asked     uint64        // the turn that has asked whether the client takes more
 	blocked   bool          // it does not
 
 	priority                  int
@@ -184,8 +184,8 @@ func (t *turn) serves(r *pull) bool { return t.eligible(r) && !(r.blocked && t.i
 
 // isBlocked reports whether the client of a request has too much waiting already. It is asked once a turn.
 func (t *turn) isBlocked(r *pull) bool {
-	if r.asked != t.ns {
-		r.asked = t.ns
+	if r.asked != t.session.turns {
+		r.asked = t.session.turns
 		r.blocked = t.w.out.Blocked(t.c.stream.account, r.reply, "", t.c.wake)
 	}
 	if r.blocked {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"runnel/jetlog"
+	"runnel/server/jetstream/api"
 )
 
 // Stall is why nothing is delivered although there is something, or what is awaited before there is.
@@ -11,16 +12,16 @@ type Stall string
 
 // The reasons. An empty Stall says that nothing stands in the way.
 const (
-	MaxAckPending Stall = "max_ack_pending" // as many as allowed wait for an answer
-	Paused        Stall = "paused"          // by an operator, until a time
-	NoRequests    Stall = "no_requests"     // nobody asks for messages
-	NoInterest    Stall = "no_interest"     // nobody listens where they are to be sent
-	RateLimit     Stall = "rate_limit"
-	FlowControl   Stall = "flow_control" // the client has not answered yet
-	Replaying     Stall = "replay"       // the next message is due when it came as much later as when it was stored
-	SlowClient    Stall = "slow_client"  // the client does not take what it was sent
-	Backoff       Stall = "back_off"     // what is not acknowledged comes again at a time
-	Storage       Stall = "storage"      // the state cannot be written, or messages not be read
+	MaxAckPending Stall = api.StalledAckPending // as many as allowed wait for an answer
+	Paused        Stall = api.StalledPaused     // by an operator, until a time
+	NoRequests    Stall = api.StalledNoRequests // nobody asks for messages
+	NoInterest    Stall = api.StalledNoInterest // nobody listens where they are to be sent
+	RateLimit     Stall = api.StalledRateLimit
+	FlowControl   Stall = api.StalledFlowControl // the client has not answered yet
+	Replaying     Stall = api.StalledReplay      // the next message comes as much later as it was stored later
+	Backoff       Stall = api.StalledBackoff     // what is not acknowledged comes again at a time
+	SlowClient    Stall = "slow_client"          // the client does not take what it was sent
+	Storage       Stall = "storage"              // the state cannot be written, or messages not be read
 )
 
 // State is what the deliveries of a consumer know besides the stream's state.
@@ -35,8 +36,8 @@ type State struct {
 
 // Lag is how far a consumer is behind. Times are zero when there is no such message.
 type Lag struct {
-	Messages          uint64    // that are still to be delivered for the first time
-	OldestUndelivered time.Time // when the first of them was stored
+	Messages          uint64    // that are not delivered yet, or not acknowledged yet
+	OldestUndelivered time.Time // when the first message was stored that is not delivered yet
 	OldestUnacked     time.Time // when the first message was stored that waits for an answer
 	// Age is how long ago the older of both was stored.
 	Age time.Duration
@@ -52,13 +53,14 @@ func (s *Stream) State(consumer string) (State, bool) {
 	now := s.pool.cfg.Clock()
 	out := State{Waiting: see.waiting, PushBound: see.bound, Stalled: see.stall, StalledUntil: timeOf(see.until)}
 	var paused, deadline int64
+	var pending uint64
 	var ackPending int
 	err := s.log.View(func(state *jetlog.Stream, m jetlog.Messages) (err error) {
 		a := state.Consumer(consumer)
 		if a == nil {
 			return nil
 		}
-		paused, deadline, ackPending = a.PausedUntil(), a.NextDeadline(), a.AckPending()
+		paused, deadline, pending, ackPending = a.PausedUntil(), a.NextDeadline(), a.Pending(), a.AckPending()
 		out.Lag, err = lagOf(a, m)
 		return err
 	})
@@ -73,33 +75,35 @@ func (s *Stream) State(consumer string) (State, bool) {
 	if !oldest.IsZero() {
 		out.Lag.Age = max(now.Sub(oldest), 0)
 	}
-	out.explain(c.settings.Load(), now, paused, deadline, ackPending)
+	switch {
+	case paused > now.UnixNano():
+		out.Stalled, out.StalledUntil = Paused, timeOf(paused)
+	case out.Lag.Messages == 0:
+		out.Stalled, out.StalledUntil = "", time.Time{}
+	case out.Stalled == "" || out.Stalled == MaxAckPending:
+		out.explain(c.settings.Load(), deadline, pending, ackPending)
+	}
 	return out, true
 }
 
-// explain completes why nothing is delivered.
-func (s *State) explain(set *settings, now time.Time, paused, deadline int64, ackPending int) {
+// explain says why nothing is delivered as far as the stream's state tells.
+func (s *State) explain(set *settings, deadline int64, pending uint64, ackPending int) {
+	s.Stalled, s.StalledUntil = "", time.Time{}
 	switch {
-	case paused > now.UnixNano():
-		s.Stalled, s.StalledUntil = Paused, timeOf(paused)
-	case s.Lag.Messages == 0 && ackPending == 0:
-		s.Stalled, s.StalledUntil = "", time.Time{}
-	case s.Stalled != "" && s.Stalled != MaxAckPending:
-	case set != nil && set.acks() && set.maxAckPending > 0 && s.Lag.Messages > 0 && ackPending >= set.maxAckPending:
+	case set == nil:
+	case pending > 0 && set.maxAckPending > 0 && ackPending >= set.maxAckPending:
 		s.Stalled, s.StalledUntil = MaxAckPending, timeOf(deadline)
-	case set != nil && !set.push() && s.Waiting == 0:
+	case !set.push() && s.Waiting == 0:
 		s.Stalled = NoRequests
-	case s.Lag.Messages == 0 && ackPending > 0:
+	case pending == 0:
 		s.Stalled, s.StalledUntil = Backoff, timeOf(deadline)
-	default:
-		s.Stalled = ""
 	}
 }
 
 // lagOf returns how far a consumer is behind, but for the age.
 func lagOf(a *jetlog.Consumer, m jetlog.Messages) (Lag, error) {
-	lag := Lag{Messages: a.Pending()}
-	if lag.Messages > 0 {
+	lag := Lag{Messages: a.Pending() + uint64(a.AckPending())}
+	if a.Pending() > 0 {
 		next, err := a.Next(a.Delivered().Stream, m)
 		if err != nil {
 			return lag, err

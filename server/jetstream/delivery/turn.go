@@ -67,6 +67,7 @@ func (t *turn) run(w *worker, c *consumer) {
 		c.session = &session{}
 	}
 	t.session = c.session
+	t.session.turns++
 	if box.end != nil {
 		t.finish(box)
 		return
