@@ -59,13 +59,17 @@ func newJetStream() *JetStream {
 	return &JetStream{
 		Enabled: true, MaxMemoryBytes: unlimited, MaxStoreBytes: unlimited, Sync: SyncAlways, Cipher: CipherChaCha,
 		Strict: true, Limits: *newJetStreamLimits(), MaxOutstandingCatchup: 64 << 20,
-		MaxBufferedBytes: 128 << 20, MaxBufferedMessages: 100000, RequestQueueLimit: 10000,
+		MaxBufferedBytes: 128 << 20, MaxBufferedMessages: 100000, RequestQueueLimit: standardQueue,
 		MaxConcurrentDiskAccess: standardDiskAccess,
 	}
 }
 
-// standardDiskAccess is how many disk operations the incumbent does at a time.
-const standardDiskAccess = 4096
+// What the incumbent has without a key: disk operations at a time, and requests
+// that wait.
+const (
+	standardDiskAccess = 4096
+	standardQueue      = 10000
+)
 
 var jetStreamLimitsKeys = []key[JetStreamLimits]{
 	row("default_max_consumers", reloadInherit, "Consumers of a stream that does not say, -1 for no limit.",
