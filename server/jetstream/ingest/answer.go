@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"runnel/headers"
 	"runnel/jetlog"
 	"runnel/jetlog/config"
 	"runnel/jetlog/store"
@@ -13,11 +12,18 @@ import (
 
 // answer does what there is to do when it is known what became of a record. It runs on the stream's acker.
 func (s *Stream) answer(a *acker, r *record) {
+	cfg := s.settings.Load()
 	switch r.task {
 	case storing:
-		s.conclude(a, r)
+		s.conclude(a, cfg, r)
+	case gathering:
+		if r.reply != "" && !cfg.noAck {
+			a.reply(s, r.reply, nil, nil)
+		}
+	case stepping:
+		s.answerStep(a, cfg, r)
 	case overflowing:
-		a.reply(s, r.reply, tooManyRequests(), nil)
+		a.reply(s, r.reply, api.StatusTooManyRequests.Block(), nil)
 	case barring:
 		if r.target <= s.acked.answered {
 			a.reached = append(a.reached, r)
@@ -27,39 +33,52 @@ func (s *Stream) answer(a *acker, r *record) {
 	}
 }
 
-// tooManyRequests is what is sent instead of an acknowledgement to whom there was no room for.
-func tooManyRequests() []byte { return headers.Status(429, "Too Many Requests") }
-
 // conclude acknowledges or refuses a message, and tells those who care that it is stored.
-func (s *Stream) conclude(a *acker, r *record) {
+func (s *Stream) conclude(a *acker, cfg *settings, r *record) {
 	if r.started {
 		s.acked.answered++
-		defer s.pass(a)
+		if r.err == nil && r.result.Code == 0 && r.result.Stored {
+			s.stored(a, cfg, r)
+		}
 	}
-	cfg := s.settings.Load()
-	if r.err == nil && r.result.Code == 0 && r.result.Stored {
-		s.stored(a, cfg, r)
+	if r.step.batch != nil {
+		s.concludeStep(a, cfg, r)
+	} else if r.reply != "" && !cfg.noAck {
+		s.acknowledgeResult(a, cfg, r)
 	}
-	if r.reply == "" || cfg.noAck {
+	s.pass(a)
+}
+
+// stored tells those who care that a message, or a batch, is stored.
+func (s *Stream) stored(a *acker, cfg *settings, r *record) {
+	if r.batch == nil {
+		s.storedOne(a, cfg, jetlog.Message{
+			Sequence: r.result.Sequence, Time: r.at, Subject: r.subject, Header: r.header, Payload: r.payload,
+		}, &r.result)
 		return
 	}
-	start := len(a.buffer)
-	if a.buffer = s.appendAck(a.buffer, cfg, r); len(a.buffer) > start {
-		a.reply(s, r.reply, nil, a.buffer[start:])
+	first := r.result.Sequence - uint64(len(r.batch.members)) + 1
+	for i := range r.batch.members {
+		m, result := &r.batch.members[i], &jetlog.Result{Stored: true}
+		if i < len(r.result.Members) {
+			result = &r.result.Members[i]
+		}
+		if result.Stored {
+			s.storedOne(a, cfg, jetlog.Message{
+				Sequence: first + uint64(i), Time: r.at, Subject: m.Subject, Header: m.Header, Payload: m.Payload,
+			}, result)
+		}
 	}
 }
 
-// stored tells those who care that a message is stored.
-func (s *Stream) stored(a *acker, cfg *settings, r *record) {
+func (s *Stream) storedOne(a *acker, cfg *settings, m jetlog.Message, result *jetlog.Result) {
 	if s.hooks.Stored != nil {
-		s.hooks.Stored(r.subject, r.result.Sequence)
+		s.hooks.Stored(m.Subject, m.Sequence)
 	}
-	s.republish(a, cfg, jetlog.Message{
-		Sequence: r.result.Sequence, Time: r.at, Subject: r.subject, Header: r.header, Payload: r.payload,
-	}, r.result.Previous, r.result.Total)
+	s.republish(a, cfg, m, result.Previous, result.Total)
 }
 
-// pass lets barriers go that waited for the answers until now.
+// pass lets barriers go that have waited for the answers until now.
 func (s *Stream) pass(a *acker) {
 	waiting := s.acked.barriers
 	for len(waiting) > 0 && waiting[0].target <= s.acked.answered {
@@ -69,30 +88,33 @@ func (s *Stream) pass(a *acker) {
 	s.acked.barriers = waiting
 }
 
-// appendAck appends what the publisher is told; nothing when it is not known what became of the message.
-func (s *Stream) appendAck(out []byte, cfg *settings, r *record) []byte {
-	ack := api.PubAck{Stream: cfg.name}
-	switch {
-	case r.refusal != nil:
-		ack.Error = r.refusal
-	case r.err != nil:
-		if ack.Error = failure(r.err); ack.Error == nil {
-			return out
-		}
-	case r.result.Code != 0:
-		ack.Error = api.NewError(r.result.Code, r.result.Detail)
-	default:
+// acknowledgeResult tells the publisher what became of its message; nothing if that is not known.
+func (s *Stream) acknowledgeResult(a *acker, cfg *settings, r *record) {
+	err, known := outcome(r)
+	if !known {
+		return
+	}
+	ack := api.PubAck{Error: err, Stream: cfg.name}
+	if err == nil {
 		ack.Domain = s.ingest.cfg.Domain
 		ack.Sequence, ack.Duplicate, ack.Value = r.result.Sequence, r.result.Duplicate, r.result.Total
 	}
-	return api.AppendPubAck(out, &ack)
+	if r.batch != nil && err == nil {
+		ack.Batch, ack.Count = r.batch.id, len(r.batch.members)
+	}
+	s.acknowledge(a, r.reply, &ack)
 }
 
-// failure returns what is told about an error of the log. It is nil when nothing can be told: the stream is closed,
-// and whoever serves it next may have the message.
-func failure(err error) *api.Error {
-	if errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrNotFound) || errors.Is(err, context.Canceled) {
-		return nil
+// outcome returns what a message is refused with, nil if it is not. It is not known when the stream was closed:
+// whoever serves it next may have the message.
+func outcome(r *record) (err *api.Error, known bool) {
+	switch {
+	case r.refusal != nil:
+		return r.refusal, true
+	case r.err == nil:
+		return api.NewError(r.result.Code, r.result.Detail), true
+	case errors.Is(r.err, store.ErrClosed), errors.Is(r.err, store.ErrNotFound), errors.Is(r.err, context.Canceled):
+		return nil, false
 	}
-	return api.NewError(config.StoreFailed, err.Error())
+	return api.NewError(config.StoreFailed, r.err.Error()), true
 }

@@ -1,8 +1,11 @@
 package ingest
 
 import (
+	"strings"
+
 	"runnel/headers"
 	"runnel/jetlog/command"
+	"runnel/server/jetstream/api"
 )
 
 // drain hands on what is in the queue until it is empty.
@@ -39,42 +42,80 @@ func (s *Stream) next(before []*record) []*record {
 func (s *Stream) handle(r *record) {
 	// What the acker has not got to is bounded by this wait, and by what the log takes.
 	s.acker.admit(s.ctx)
-	s.handedOn(r)
-	if r.task == barring {
-		r.target = s.drained.started
-		s.acker.push(r)
-		return
+	s.leave(r)
+	switch r.task {
+	case storing:
+		s.receive(r)
+	case barring:
+		s.bar(r)
+	case resuming:
+		s.resume(r.step.batch, r.failed)
+		s.settle(r)
+	case idling:
+		s.expire()
+		s.settle(r)
 	}
-	s.store(r)
 }
 
-// store starts the command for a message.
-func (s *Stream) store(r *record) {
+// receive finds out in which way a message is to be stored.
+func (s *Stream) receive(r *record) {
 	cfg := s.settings.Load()
 	m := readMarks(r.header)
 	if m.requestInfo {
 		r.header = headers.Delete(r.header, requestInfo)
 	}
 	r.subject = cfg.stored(r.subject)
-	r.refusal = cfg.refusal(r, m)
-	if r.refusal == nil && s.hooks.Admit != nil {
-		r.refusal = s.hooks.Admit(len(r.subject) + len(r.header) + len(r.payload))
+	switch {
+	case strings.HasSuffix(r.reply, fastSuffix):
+		s.advance(r, cfg, &m)
+	case len(m.batch) > 0:
+		s.gather(r, cfg, &m)
+	default:
+		s.store(r, cfg, &m)
 	}
-	if r.refusal != nil {
-		s.acker.push(r)
-		return
-	}
-	r.at = s.ingest.cfg.Clock().UnixNano()
-	s.start(r, &command.Publish{Time: r.at, Subject: r.subject, Header: r.header, Payload: r.payload})
 }
 
-// start hands a command to the log, which may have to wait.
-func (s *Stream) start(r *record, c command.Command) {
+// store stores a message that is part of nothing.
+func (s *Stream) store(r *record, cfg *settings, m *marks) {
+	err := cfg.refusal(r, m)
+	if err == nil {
+		err = s.admit(r.size())
+	}
+	if err != nil {
+		s.refuse(r, err)
+		return
+	}
+	s.start(r, s.publish(r, m))
+}
+
+// publish returns the command for a message.
+func (s *Stream) publish(r *record, _ *marks) *command.Publish {
+	r.at = s.ingest.cfg.Clock().UnixNano()
+	return &command.Publish{Time: r.at, Subject: r.subject, Header: r.header, Payload: r.payload}
+}
+
+// admit asks whether account and server have room for so many bytes.
+func (s *Stream) admit(bytes int) *api.Error {
+	if s.hooks.Admit == nil {
+		return nil
+	}
+	return s.hooks.Admit(bytes)
+}
+
+// refuse ends a message that does not come to the log.
+func (s *Stream) refuse(r *record, err *api.Error) {
+	r.refusal = err
+	s.acker.push(r)
+}
+
+// start hands a command to the log, which may have to wait. It is false when the log does not take it.
+func (s *Stream) start(r *record, c command.Command) bool {
 	r.started = true
 	if err := s.log.Start(s.ctx, c, r.done); err != nil {
 		r.started, r.err = false, err
 		s.acker.push(r)
-		return
+		return false
 	}
 	s.drained.started++
+	return true
 }

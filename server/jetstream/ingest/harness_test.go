@@ -243,3 +243,44 @@ func (f *failing) Load(uint64) (jetlog.Message, error) { return jetlog.Message{}
 
 func (f *failing) Name() string          { return "S" }
 func (f *failing) Config() config.Stream { return streamConfig() }
+
+// answering is a log that stores nothing and gives every message the next sequence, or what answer returns.
+type answering struct {
+	change func(*config.Stream)
+	answer func(c command.Command) (jetlog.Result, error)
+
+	mu   sync.Mutex
+	last uint64
+}
+
+func (*answering) Name() string { return "S" }
+
+func (l *answering) Config() config.Stream {
+	if l.change == nil {
+		return streamConfig()
+	}
+	return streamConfig(l.change)
+}
+
+func (*answering) Load(uint64) (jetlog.Message, error) { return jetlog.Message{}, nil }
+
+func (l *answering) Start(_ context.Context, c command.Command, done func(jetlog.Result, error)) error {
+	done(l.result(c))
+	return nil
+}
+
+func (l *answering) result(c command.Command) (jetlog.Result, error) {
+	if l.answer != nil {
+		if r, err := l.answer(c); r.Code != 0 || err != nil {
+			return r, err
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 1
+	if batch, ok := c.(*command.Batch); ok {
+		n = len(batch.Members)
+	}
+	l.last += uint64(n)
+	return jetlog.Result{Sequence: l.last, Stored: true, Count: n}, nil
+}

@@ -43,6 +43,7 @@ type Config struct {
 	// QueueMessages and QueueBytes bound what waits in front of one stream; default 100,000 and 128 MiB.
 	QueueMessages int
 	QueueBytes    int
+	Batch         BatchLimits
 	Domain        string           // named in acknowledgements; empty for none
 	Clock         func() time.Time // default time.Now
 	Logger        *slog.Logger     // default: nothing is logged
@@ -65,6 +66,7 @@ func (c *Config) fill() {
 	if c.QueueBytes <= 0 {
 		c.QueueBytes = defaultQueueBytes
 	}
+	c.Batch.fill()
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
@@ -78,7 +80,7 @@ func (c *Config) fill() {
 type Hooks struct {
 	// Stored is called by the stream's acker for each message that was stored, in the order of the sequences.
 	Stored func(subject string, sequence uint64)
-	// Abandoned is called when a batch will not be completed, with the reason as it stands in the advisory.
+	// Abandoned is called when an atomic batch will not be completed, with one of the reasons of package api.
 	Abandoned func(batch, reason string)
 	// Admit says whether a message of this many bytes fits what the account and the server may still use; nil if so.
 	Admit func(bytes int) *api.Error
@@ -91,6 +93,9 @@ type Ingest struct {
 	next    atomic.Uint32 // acker of the next stream
 	records sync.Pool     // of *record
 	running sync.WaitGroup
+
+	// Open batches of all streams: their number, and the bytes of the atomic ones.
+	atomics, fasts, atomicBytes atomic.Int64
 
 	mu      sync.Mutex // guards streams
 	streams map[*Stream]struct{}

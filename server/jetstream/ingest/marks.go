@@ -2,24 +2,49 @@ package ingest
 
 import (
 	"bytes"
+	"strconv"
 
 	"runnel/headers"
+	"runnel/server/jetstream/api"
 )
 
 // The headers that matter before a message is in the log. All names begin with the prefix.
 const (
-	prefix      = "Nats-"
-	requestInfo = "Nats-Request-Info"
+	prefix         = "Nats-"
+	requestInfo    = "Nats-Request-Info"
+	messageID      = "Nats-Msg-Id"
+	batchID        = "Nats-Batch-Id"
+	batchSequence  = "Nats-Batch-Sequence"
+	batchCommit    = "Nats-Batch-Commit"
+	scheduleHeader = "Nats-Schedule"
 )
 
 // marks are what the headers of a message ask of this package; the rest is the stream's. Slices are parts of the
 // header block. Of a header that occurs twice the first counts.
 type marks struct {
-	// any is set when there is a header that a stream may take notice of.
-	any bool
-	// requestInfo is set when the message brings what an import has added about its sender.
-	requestInfo bool
+	// any is set when there is a header that a stream may take notice of, and conditional when there is one for
+	// which it may refuse the message.
+	any, conditional bool
+	// requestInfo is set when the message brings what an import has added about its sender, level when it requires
+	// a level of the API, and schedule when it is a schedule.
+	requestInfo, level, schedule bool
+	// Of a member of an atomic batch: its batch, empty for none, its place in it, 0 if that is missing, and whether
+	// it ends the batch.
+	batch    []byte
+	sequence uint64
+	numbered bool
+	commit   commit
 }
+
+// commit says whether a member ends its batch.
+type commit uint8
+
+const (
+	uncommitted    commit = iota
+	committed             // it is the last
+	ended                 // the one before was the last; this one is not stored
+	commitMistaken        // it says something else
+)
 
 // readMarks reads the headers of a message.
 func readMarks(block []byte) marks {
@@ -28,14 +53,47 @@ func readMarks(block []byte) marks {
 		return m
 	}
 	m.any = true
-	for name := range headers.All(block) {
-		rest, ok := bytes.CutPrefix(name, []byte(prefix))
-		if !ok {
-			continue
-		}
-		if string(rest) == requestInfo[len(prefix):] {
-			m.requestInfo = true
+	for name, value := range headers.All(block) {
+		if bytes.HasPrefix(name, []byte(prefix)) {
+			m.note(string(name), value)
 		}
 	}
 	return m
+}
+
+func (m *marks) note(name string, value []byte) {
+	switch name {
+	case messageID:
+	case requestInfo:
+		m.requestInfo = true
+	case api.LevelHeader:
+		m.level = true
+	case batchID:
+		if m.batch == nil {
+			m.batch = value
+		}
+	case batchSequence:
+		if !m.numbered {
+			seq, err := strconv.ParseUint(string(value), 10, 64)
+			m.sequence, m.numbered = seq, err == nil
+		}
+	case batchCommit:
+		if m.commit == uncommitted {
+			m.commit = commitOf(value)
+		}
+	case scheduleHeader:
+		m.schedule, m.conditional = true, true
+	default:
+		m.conditional = true
+	}
+}
+
+func commitOf(value []byte) commit {
+	switch string(value) {
+	case "1":
+		return committed
+	case "eob":
+		return ended
+	}
+	return commitMistaken
 }

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"runnel/jetlog"
+	"runnel/jetlog/command"
 	"runnel/server/jetstream/api"
 )
 
@@ -15,6 +16,14 @@ const (
 	overflowing
 	// barring is a call of Barrier.
 	barring
+	// gathering is a message that became part of an atomic batch.
+	gathering
+	// stepping is a message of a fast batch that is not stored.
+	stepping
+	// resuming tells that a fast batch may go on, or has failed.
+	resuming
+	// idling asks to look for batches that were left alone.
+	idling
 )
 
 // record is a message, or something else that keeps its place among messages, on its way from Take to the acker.
@@ -28,13 +37,19 @@ type record struct {
 	header, payload []byte
 	at              int64 // when it was proposed, in nanoseconds since 1970
 
+	batch   *atomicBatch     // that it has completed
+	step    step             // its part in a fast batch
+	command *command.Publish // of a step
+	failed  bool             // what a resumed batch has waited for
+
 	// How it ended: refusal or err is set, or result counts.
 	started bool // the log had it
 	result  jetlog.Result
 	err     error
 	refusal *api.Error
 
-	// Of a barrier: how many answers of the log come before it, and what is closed then.
+	// Of a barrier: how often it is parked, how many answers of the log come before it, and what is closed then.
+	waits   int
 	target  uint64
 	reached chan struct{}
 
@@ -67,7 +82,10 @@ func (r *record) fill(subject, reply, header, payload []byte) {
 }
 
 // bytes is what the record counts for in the queue.
-func (r *record) bytes() int { return len(r.subject) + len(r.reply) + len(r.header) + len(r.payload) }
+func (r *record) bytes() int { return r.size() + len(r.reply) }
+
+// size is what the message has that is stored.
+func (r *record) size() int { return len(r.subject) + len(r.header) + len(r.payload) }
 
 // finish is called by the log, on the goroutine that applies.
 func (r *record) finish(result jetlog.Result, err error) {

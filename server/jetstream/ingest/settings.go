@@ -15,6 +15,10 @@ type settings struct {
 	noAck   bool
 	sealed  bool
 	counter bool
+	atomic  bool
+	batched bool
+	// mayRefuse is set when the stream may refuse a message that asks for nothing.
+	mayRefuse bool
 	// maxMessageBytes bounds the sum of header and payload; negative for no limit.
 	maxMessageBytes int
 	transform       *subjects.Transform // nil for none
@@ -29,7 +33,10 @@ func newSettings(cfg *config.Stream, logger *slog.Logger) *settings {
 	s := &settings{
 		name: cfg.Name, noAck: cfg.NoAck, sealed: cfg.Sealed, counter: cfg.AllowCounter,
 		maxMessageBytes: int(cfg.MaxMessageBytes), random: rand.IntN,
+		atomic: cfg.AllowAtomic, batched: cfg.AllowBatched,
 	}
+	s.mayRefuse = cfg.Sealed || cfg.AllowCounter || cfg.DiscardNewPerSubject ||
+		cfg.Discard == config.DiscardNew && (cfg.MaxMessages > 0 || cfg.MaxBytes > 0)
 	compile := func(what, source, destination string) *subjects.Transform {
 		t, err := subjects.NewTransform(source, destination)
 		if err != nil {
@@ -60,10 +67,15 @@ func (s *settings) stored(subject string) string {
 // refusal returns why a message cannot be stored whatever is in the stream, if that is plain before the log has it,
 // and nil otherwise. Only checks may be made here that come before all others for this message: those that the
 // stream makes need the headers.
-func (s *settings) refusal(r *record, m marks) *api.Error {
+func (s *settings) refusal(r *record, m *marks) *api.Error {
 	if m.any || s.counter || s.sealed {
 		return nil
 	}
+	return s.oversize(r)
+}
+
+// oversize returns why a message is too large, nil if it is not.
+func (s *settings) oversize(r *record) *api.Error {
 	switch {
 	case s.maxMessageBytes >= 0 && len(r.header)+len(r.payload) > s.maxMessageBytes:
 		return api.NewError(config.MessageTooLarge)

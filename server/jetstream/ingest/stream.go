@@ -26,13 +26,15 @@ type Stream struct {
 
 	messages, bytes atomic.Int64   // in the queue, those included that drain has taken and not handed on
 	unsettled       atomic.Int64   // records that were taken and not released
+	fastOpen        atomic.Int64   // fast batches
 	draining        sync.WaitGroup // for drain
 
 	mu     sync.Mutex // guards everything below
 	queue  []*record
 	spare  []*record // an empty slice for the queue
 	active bool      // drain runs
-	closed bool
+	closed bool      // no more messages
+	ended  bool      // nothing more
 
 	drained drained // belongs to drain
 	acked   acked   // belongs to the acker
@@ -41,6 +43,10 @@ type Stream struct {
 // drained is what drain knows of a stream.
 type drained struct {
 	started uint64 // commands that the log took
+	atomic  map[string]*atomicBatch
+	fast    map[string]*fastBatch
+	parked  int         // in fast batches
+	timer   *time.Timer // while a batch is open
 }
 
 // acked is what the acker knows of a stream.
@@ -108,12 +114,11 @@ func (s *Stream) overflow(reply []byte) {
 // enqueue puts a record behind all others, and starts drain if it does not run. It is false when the stream is
 // closed.
 func (s *Stream) enqueue(r *record) bool {
-	s.messages.Add(1)
-	s.bytes.Add(int64(r.bytes()))
+	s.wait(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed && r.task != barring {
-		s.handedOn(r)
+	if s.ended || s.closed && (r.task == storing || r.task == idling) {
+		s.leave(r)
 		return false
 	}
 	s.unsettled.Add(1)
@@ -126,8 +131,14 @@ func (s *Stream) enqueue(r *record) bool {
 	return true
 }
 
-// handedOn takes a record off the queue's account.
-func (s *Stream) handedOn(r *record) {
+// wait puts a record on the queue's account.
+func (s *Stream) wait(r *record) {
+	s.messages.Add(1)
+	s.bytes.Add(int64(r.bytes()))
+}
+
+// leave takes it off again.
+func (s *Stream) leave(r *record) {
 	s.messages.Add(-1)
 	s.bytes.Add(-int64(r.bytes()))
 }
@@ -147,7 +158,10 @@ func (s *Stream) Barrier(ctx context.Context) error {
 	r := s.ingest.record(s)
 	reached := make(chan struct{})
 	r.task, r.reached = barring, reached
-	s.enqueue(r)
+	if !s.enqueue(r) {
+		s.ingest.release(r)
+		return nil
+	}
 	select {
 	case <-reached:
 		return nil
@@ -171,6 +185,10 @@ func (s *Stream) end() {
 		s.ingest.cfg.Logger.Warn("some messages get no answer", "stream", s.log.Name(), "error", err)
 	}
 	s.cancel()
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
 	s.draining.Wait()
+	s.forgetBatches()
 	s.ingest.forget(s)
 }
