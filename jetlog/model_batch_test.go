@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"runnel/headers"
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 )
@@ -15,6 +16,7 @@ import (
 func (m *model) batch(c *command.Batch) string {
 	before := *m
 	before.live, before.ids = maps.Clone(m.live), maps.Clone(m.ids)
+	before.schedules = maps.Clone(m.schedules)
 	before.removed, before.consumers = maps.Clone(m.removed), map[string]*modelConsumer{}
 	for name, consumer := range m.consumers {
 		before.consumers[name] = consumer.clone()
@@ -66,6 +68,9 @@ func (m *model) member(p *command.Publish, before *model, written, ids map[strin
 	if m.header(p, "Nats-Expected-Last-Msg-Id") != "" {
 		return "no 10177 Nats-Expected-Last-Msg-Id"
 	}
+	if code := m.schedule(p); code != "" {
+		return code
+	}
 	rollup := m.header(p, "Nats-Rollup")
 	switch {
 	case rollup != "" && !m.cfg.AllowRollup:
@@ -75,6 +80,7 @@ func (m *model) member(p *command.Publish, before *model, written, ids map[strin
 	case rollup == "sub" && written[p.Subject]:
 		return "no 10111 batch rollup sub invalid"
 	}
+	m.ends = m.header(p, "Nats-Scheduler")
 	if text := m.store(m.message(p), m.header(p, "Nats-Msg-Id"), rollup); strings.HasPrefix(text, "no") {
 		return text
 	}
@@ -147,4 +153,49 @@ func (m *model) copied(c *command.Copy) string {
 		m.last = c.Through
 	}
 	return fmt.Sprintf("ok %d -%d", m.last, m.gone()-gone)
+}
+
+// schedule returns why a message may not be a schedule or end one, empty if it may. A schedule rolls up its
+// subject.
+func (m *model) schedule(c *command.Publish) string {
+	scheduler := m.header(c, "Nats-Scheduler")
+	if m.header(c, "Nats-Schedule") == "" && scheduler == "" {
+		return ""
+	}
+	if !m.cfg.AllowSchedules {
+		return "no 10188 "
+	}
+	if m.header(c, "Nats-Schedule") != "" {
+		switch {
+		case m.header(c, "Nats-Schedule-Target") == c.Subject:
+			return "no 10190 "
+		case m.header(c, "Nats-Rollup") == "all":
+			return "no 10192 "
+		}
+		c.Header = headers.Set(c.Header, "Nats-Rollup", "sub")
+	}
+	if scheduler != "" && (scheduler == c.Subject || m.schedules[scheduler].Sequence == 0 && m.lastOn(scheduler, m.last) != 0) {
+		return "no 10212 "
+	}
+	return ""
+}
+
+// fire stores what a schedule has come to.
+func (m *model) fire(c *command.Fire) string {
+	if d := m.schedules[c.Schedule]; d.Sequence != c.Sequence || d.At != c.Due {
+		return "no 10003 the schedule is another one by now"
+	}
+	p := &command.Publish{Time: c.Time, Subject: c.Subject, Header: c.Header, Payload: c.Payload}
+	p.Header = headers.Delete(p.Header, "Nats-Schedule-Next")
+	message := m.message(p)
+	message.header, message.fire = string(c.Header), 0
+	if c.Next == 0 {
+		m.ends = c.Schedule
+	}
+	text := m.store(message, "", m.header(p, "Nats-Rollup"))
+	if d, ok := m.schedules[c.Schedule]; ok {
+		d.At = c.Next
+		m.schedules[c.Schedule] = d
+	}
+	return text
 }

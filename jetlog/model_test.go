@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +30,9 @@ type model struct {
 	published int
 	removed   map[jetlog.Reason]int
 	consumers map[string]*modelConsumer
+	schedules map[string]jetlog.Due
+	// ends is the subject whose schedule the next message puts an end to.
+	ends string
 }
 
 type modelMessage struct {
@@ -38,6 +42,7 @@ type modelMessage struct {
 	header  string
 	payload string
 	expires int64
+	fire    int64
 }
 
 type modelID struct {
@@ -48,7 +53,7 @@ type modelID struct {
 func newModel(cfg config.Stream) *model {
 	return &model{
 		cfg: cfg, live: map[uint64]*modelMessage{}, ids: map[string]modelID{},
-		removed: map[jetlog.Reason]int{}, consumers: map[string]*modelConsumer{},
+		removed: map[jetlog.Reason]int{}, consumers: map[string]*modelConsumer{}, schedules: map[string]jetlog.Due{},
 	}
 }
 
@@ -62,6 +67,8 @@ func (m *model) apply(c command.Command) string {
 		return m.batch(c)
 	case *command.Copy:
 		return m.copied(c)
+	case *command.Fire:
+		return m.fire(c)
 	case *command.Delete:
 		return m.delete(c)
 	case *command.Purge:
@@ -119,10 +126,14 @@ func (m *model) publish(c *command.Publish) string {
 	if want := m.header(c, "Nats-Expected-Last-Msg-Id"); want != "" && want != m.lastID {
 		return "no 10070 " + m.lastID
 	}
+	if code := m.schedule(c); code != "" {
+		return code
+	}
 	rollup := m.header(c, "Nats-Rollup")
 	if rollup != "" && !m.cfg.AllowRollup {
 		return "no 10111 rollup not permitted"
 	}
+	m.ends = m.header(c, "Nats-Scheduler")
 	return m.store(m.message(c), id, rollup)
 }
 
@@ -141,6 +152,9 @@ func (m *model) message(c *command.Publish) *modelMessage {
 		message.expires = m.clock + int64(d)
 	} else if ttl == "never" {
 		message.expires = jetlog.Never
+	}
+	if m.header(c, "Nats-Schedule") != "" {
+		message.fire = c.Fire
 	}
 	return message
 }
@@ -214,6 +228,10 @@ func (m *model) store(message *modelMessage, id, rollup string) string {
 			m.remove(seq, jetlog.Rollup)
 		}
 	}
+	if d, ok := m.schedules[m.ends]; ok {
+		m.remove(d.Sequence, jetlog.Purged)
+	}
+	m.ends = ""
 	m.last, m.lastTime = message.seq, message.time
 	m.published++
 	m.lastID = id
@@ -225,6 +243,10 @@ func (m *model) store(message *modelMessage, id, rollup string) string {
 		return fmt.Sprintf("ok %d -%d", message.seq, before-len(m.live))
 	}
 	m.live[message.seq] = message
+	delete(m.schedules, message.subject)
+	if message.fire != 0 {
+		m.schedules[message.subject] = jetlog.Due{Subject: message.subject, Sequence: message.seq, At: message.fire}
+	}
 	m.trimSubjects()
 	m.trim()
 	return fmt.Sprintf("ok %d -%d", message.seq, before+1-len(m.live))
@@ -241,6 +263,9 @@ func (m *model) bytes(message *modelMessage) int {
 func (m *model) ordered() []uint64 { return slices.Sorted(maps.Keys(m.live)) }
 
 func (m *model) remove(seq uint64, reason jetlog.Reason) {
+	if subject := m.live[seq].subject; m.schedules[subject].Sequence == seq {
+		delete(m.schedules, subject)
+	}
 	delete(m.live, seq)
 	m.removed[reason]++
 	for _, c := range m.consumers {
@@ -369,6 +394,7 @@ func (m *model) expire() string {
 		m.published++
 		m.lastID = ""
 		ttl := m.cfg.MarkerTTL.String()
+		delete(m.schedules, subject)
 		m.live[m.last] = &modelMessage{
 			seq: m.last, time: m.clock, subject: subject, expires: m.clock + int64(m.cfg.MarkerTTL),
 			header: "NATS/1.0\r\nNats-Marker-Reason: MaxAge\r\nNats-TTL: " + ttl + "\r\nNats-Rollup: sub\r\n\r\n",
@@ -469,6 +495,14 @@ func describe(c *jetlog.Consumer) string {
 func (m *model) difference(s *jetlog.Stream, body jetlog.Messages) string {
 	if got, want := s.State().Messages, uint64(len(m.live)); got != want {
 		return fmt.Sprintf("%d messages, want %d: %v", got, want, m.ordered())
+	}
+	for _, d := range s.DueSchedules(math.MaxInt64, len(m.schedules)+1) {
+		if m.schedules[d.Subject] != d {
+			return fmt.Sprintf("schedules %v, want %v", d, m.schedules)
+		}
+	}
+	if got := s.DueSchedules(math.MaxInt64, 1000); len(got) != len(m.schedules) {
+		return fmt.Sprintf("schedules %v, want %v", got, m.schedules)
 	}
 	if got, want := s.State().Last, m.last; got != want || s.Published() != uint64(m.published) {
 		return fmt.Sprintf("last %d of %d, want %d of %d", got, s.Published(), want, m.published)

@@ -111,6 +111,7 @@ func (g *generator) config() config.Stream {
 	if g.chance(40) && cfg.AllowRollup && cfg.AllowTTL {
 		cfg.MarkerTTL = 2 * time.Second
 	}
+	cfg.AllowSchedules = cfg.Discard == config.DiscardOld && g.chance(60)
 	cfg, err := cfg.Normalized(config.Limits{}, false)
 	if err != nil {
 		panic(err)
@@ -130,6 +131,10 @@ func (g *generator) command() command.Command {
 		return g.batch()
 	case n < 46:
 		return g.copied()
+	case n < 50:
+		if c := g.fire(); c != nil {
+			return c
+		}
 	}
 	if g.chance(60) {
 		return g.consumerCommand()
@@ -177,6 +182,19 @@ func (g *generator) publish() *command.Publish {
 	set(6, "Nats-Rollup", g.one("sub", "all"))
 	set(15, "Nats-TTL", g.one("1", "3", "never"))
 	set(5, "Other", "value")
+	if g.chance(8) {
+		c.Header = headers.Add(c.Header, "Nats-Schedule", g.one("@every 2s", "@at 1970-01-01T01:00:30Z", "*/7 * * * * *"))
+		c.Header = headers.Add(c.Header, "Nats-Schedule-Target", g.subject())
+		if m := g.model; m.cfg.AllowTTL {
+			set(30, "Nats-Schedule-TTL", "3")
+		}
+		set(30, "Nats-Schedule-Source", "s.b.z")
+		set(30, "Nats-Schedule-Rollup", "sub")
+	} else if g.chance(3) {
+		c.Header = headers.Add(c.Header, "Nats-Schedule-Next", "purge")
+		c.Header = headers.Add(c.Header, "Nats-Scheduler", g.subject())
+	}
+	c.Fire = jetlog.FirstFire(c.Header, g.clock)
 	return c
 }
 
@@ -190,6 +208,25 @@ func (g *generator) batch() command.Command {
 		}
 		p.Time = g.clock
 		c.Members = append(c.Members, *p)
+	}
+	return c
+}
+
+// fire returns a command for a schedule, perhaps for one that is not due yet, and perhaps for one that is
+// another by then; nil when there is none.
+func (g *generator) fire() command.Command {
+	list := g.world.stream.DueSchedules(g.clock+int64(g.rng.IntN(2))<<60, 10)
+	if len(list) == 0 {
+		return nil
+	}
+	d := list[g.rng.IntN(len(list))]
+	c, err := jetlog.Fire(d, max(g.clock, d.At), g.world.body)
+	if err != nil {
+		panic(err)
+	}
+	c.Time = g.clock
+	if g.chance(10) {
+		c.Due++
 	}
 	return c
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -164,6 +165,10 @@ func (w *world) run(line string) []string {
 		return w.removed()
 	case "due":
 		return w.due()
+	case "schedules":
+		return w.schedules()
+	case "fire":
+		return w.fire()
 	case "show":
 		return []string{w.show(args[0])}
 	case "fetch":
@@ -294,7 +299,7 @@ func (w *world) copied(text string, from, through uint64) command.Command {
 		w.must(err)
 		p := w.publish(args[1:]).(*command.Publish)
 		c.Messages = append(c.Messages, command.Copied{
-			Sequence: number(seq), Time: w.clock - int64(before), Subject: p.Subject, Header: p.Header, Payload: p.Payload,
+			Sequence: number(seq), Time: w.clock - int64(before), Subject: p.Subject, Header: p.Header, Payload: p.Payload, Fire: p.Fire,
 		})
 	}
 	return c
@@ -312,10 +317,11 @@ func (w *world) publish(args []string) command.Command {
 			c.Internal = true
 		case !isHeader:
 			c.Payload = []byte(a)
-		default:
-			c.Header = headers.Add(c.Header, name, value)
+		default: // blanks in a value are written as underlines
+			c.Header = headers.Add(c.Header, name, strings.ReplaceAll(value, "_", " "))
 		}
 	}
+	c.Fire = jetlog.FirstFire(c.Header, w.clock)
 	return c
 }
 
@@ -579,6 +585,33 @@ func (w *world) due() []string {
 		}
 	}
 	return []string{"expiry " + text[0] + ", ack deadline " + text[1]}
+}
+
+// schedules prints what is to be sent later.
+func (w *world) schedules() []string {
+	var out []string
+	for _, d := range w.stream.DueSchedules(math.MaxInt64, 100) {
+		out = append(out, fmt.Sprintf("%d on %s in %s", d.Sequence, d.Subject, time.Duration(d.At-w.clock)))
+	}
+	if next := w.stream.NextSchedule(); len(out) == 0 || !strings.HasSuffix(out[0], " in "+time.Duration(next-w.clock).String()) {
+		out = append(out, fmt.Sprintf("next at %d", next))
+	}
+	return out
+}
+
+// fire carries out what is due, like a leader.
+func (w *world) fire() []string {
+	var out []string
+	for _, d := range w.stream.DueSchedules(w.clock, 10) {
+		c, err := jetlog.Fire(d, w.clock, w.body)
+		w.must(err)
+		out = append(out, d.Subject+": "+w.describe(w.apply(c)))
+		// Once more: it has been carried out.
+		if r := w.apply(c); r.Code != config.BadRequest {
+			w.t.Fatalf("fired twice: %+v", r)
+		}
+	}
+	return out
 }
 
 func (w *world) removed() []string {
