@@ -57,26 +57,15 @@ func ParseAck(subject string) (AckSubject, bool) {
 		return AckSubject{}, false
 	}
 	var a AckSubject
-	switch dots := strings.Count(rest, "."); {
-	case dots >= 8:
-		a.Domain, rest, _ = strings.Cut(rest, ".")
-		a.Account, rest, _ = strings.Cut(rest, ".")
-		if a.Domain == "" || a.Account == "" {
-			return AckSubject{}, false
-		}
-		if a.Domain == NoDomain {
-			a.Domain = ""
-		}
-	case dots != 6:
+	var space [9]string
+	tokens, ok := formed(space[:split(rest, &space)], 7, &a.Domain, &a.Account)
+	if !ok {
 		return AckSubject{}, false
 	}
-	a.Stream, rest, _ = strings.Cut(rest, ".")
-	a.Consumer, rest, _ = strings.Cut(rest, ".")
+	a.Stream, a.Consumer = tokens[0], tokens[1]
 	var numbers [5]uint64
 	for i := range numbers {
-		var token string
-		token, rest, _ = strings.Cut(rest, ".")
-		if numbers[i], ok = parseUint(token); !ok {
+		if numbers[i], ok = parseUint(tokens[i+2]); !ok {
 			return AckSubject{}, false
 		}
 	}
@@ -85,15 +74,50 @@ func ParseAck(subject string) (AckSubject, bool) {
 	return a, a.Stream != "" && a.Consumer != "" && a.Time >= 0
 }
 
+// split sets the first tokens of s, and returns how many there are of those. The last one ends with its token, even if
+// more follow.
+func split(s string, tokens *[9]string) int {
+	n, start := 0, 0
+	for i := range len(s) {
+		if s[i] != '.' {
+			continue
+		}
+		tokens[n] = s[start:i]
+		n, start = n+1, i+1
+		if n == len(tokens) {
+			return n
+		}
+	}
+	tokens[n] = s[start:]
+	return n + 1
+}
+
+// formed takes the domain and the hash of the account off the tokens of a subject in the second form, which is told by
+// there being at least two more than the others need.
+func formed(tokens []string, need int, domain, account *string) ([]string, bool) {
+	if len(tokens) < need+2 {
+		return tokens, len(tokens) == need
+	}
+	*domain, *account = tokens[0], tokens[1]
+	ok := *domain != "" && *account != ""
+	if *domain == NoDomain {
+		*domain = ""
+	}
+	return tokens[2:], ok
+}
+
+// maxUint is the largest number in decimal.
+const maxUint = "18446744073709551615"
+
 // parseUint reads decimal digits. Unlike strconv it makes no error value, since anybody may send anything.
 func parseUint(s string) (uint64, bool) {
-	if s == "" || len(s) > 20 {
+	if s == "" || len(s) > len(maxUint) || len(s) == len(maxUint) && s > maxUint {
 		return 0, false
 	}
 	var n uint64
 	for i := range len(s) {
 		digit := uint64(s[i] - '0')
-		if digit > 9 || n > (1<<64-1-digit)/10 {
+		if digit > 9 {
 			return 0, false
 		}
 		n = n*10 + digit
@@ -135,22 +159,12 @@ func ParseFlow(subject string) (FlowSubject, bool) {
 		return FlowSubject{}, false
 	}
 	var f FlowSubject
-	switch dots := strings.Count(rest, "."); {
-	case dots >= 4:
-		f.Domain, rest, _ = strings.Cut(rest, ".")
-		f.Account, rest, _ = strings.Cut(rest, ".")
-		if f.Domain == "" || f.Account == "" {
-			return FlowSubject{}, false
-		}
-		if f.Domain == NoDomain {
-			f.Domain = ""
-		}
-	case dots != 2:
+	var space [9]string
+	tokens, ok := formed(space[:split(rest, &space)], 3, &f.Domain, &f.Account)
+	if !ok {
 		return FlowSubject{}, false
 	}
-	f.Stream, rest, _ = strings.Cut(rest, ".")
-	f.Consumer, rest, _ = strings.Cut(rest, ".")
-	f.ID, _, _ = strings.Cut(rest, ".")
+	f.Stream, f.Consumer, f.ID = tokens[0], tokens[1], tokens[2]
 	return f, f.Stream != "" && f.Consumer != "" && f.ID != ""
 }
 

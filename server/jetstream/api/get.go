@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"time"
 
 	"runnel/headers"
@@ -63,7 +64,8 @@ func (r *GetRequest) Check() *Error {
 func ParseDirectGet(subject string, body []byte) (GetRequest, Status) {
 	var r GetRequest
 	if firstByte(body) != 0 {
-		if err := decode(body, &r, false); err != nil {
+		var err error
+		if r, err = decodeGet(body); err != nil {
 			return GetRequest{}, StatusMalformedRequest
 		}
 	}
@@ -81,6 +83,13 @@ func ParseDirectGet(subject string, body []byte) (GetRequest, Status) {
 	return r, StatusNone
 }
 
+// decodeGet reads any body. It is apart so that only it allocates.
+func decodeGet(body []byte) (GetRequest, error) {
+	var r GetRequest
+	err := decode(body, &r, false)
+	return r, err
+}
+
 // Direct is a stored message that a direct get answers with.
 type Direct struct {
 	Stream, Subject string
@@ -88,11 +97,6 @@ type Direct struct {
 	Header   []byte
 	Sequence uint64
 	Time     int64 // when it was stored, in nanoseconds since 1970
-}
-
-// directFields are the fields that a direct get adds.
-var directFields = [...]string{
-	"Nats-Stream", "Nats-Subject", "Nats-Sequence", "Nats-Time-Stamp", "Nats-Num-Pending", "Nats-Last-Sequence",
 }
 
 // AppendDirectHeader appends the header block of the one message that is wanted.
@@ -125,10 +129,8 @@ func AppendBatchEnd(out []byte, pending, last, upTo uint64) []byte {
 // republished, go: clients read the first of a name, and would take it for ours.
 func appendDirect(out []byte, m *Direct) []byte {
 	stored := m.Header
-	for _, name := range directFields {
-		if _, ok := headers.Get(stored, name); ok {
-			stored = headers.Delete(stored, name)
-		}
+	if bytes.Contains(stored, []byte("\nNats-")) {
+		stored = withoutOurs(stored)
 	}
 	if n := len(stored) - len(newline); n >= len(protocolLine) && headers.Valid(stored) {
 		out = append(out, stored[:n]...)
@@ -141,4 +143,16 @@ func appendDirect(out []byte, m *Direct) []byte {
 	out = append(out, "Nats-Time-Stamp: "...)
 	out = time.Unix(0, m.Time).UTC().AppendFormat(out, time.RFC3339Nano)
 	return append(out, newline...)
+}
+
+// withoutOurs returns a header block without the fields that a direct get adds.
+func withoutOurs(stored []byte) []byte {
+	for _, name := range [...]string{
+		"Nats-Stream", "Nats-Subject", "Nats-Sequence", "Nats-Time-Stamp", "Nats-Num-Pending", "Nats-Last-Sequence",
+	} {
+		if _, ok := headers.Get(stored, name); ok {
+			stored = headers.Delete(stored, name)
+		}
+	}
+	return stored
 }

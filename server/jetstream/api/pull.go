@@ -159,11 +159,14 @@ type quickReader struct{ left []byte }
 
 // next returns the next byte that is no blank, 0 at the end.
 func (q *quickReader) next() byte {
-	q.left = bytes.TrimLeft(q.left, blanks)
-	if len(q.left) == 0 {
-		return 0
+	for i, c := range q.left {
+		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+			q.left = q.left[i:]
+			return c
+		}
 	}
-	return q.left[0]
+	q.left = nil
+	return 0
 }
 
 // is passes over c, if it is next.
