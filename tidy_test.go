@@ -102,7 +102,8 @@ var layers = []layer{
 	},
 	{"server/servertest", "conf server", natsgo},
 	// 6: thin mains, and what knows a server only over the wire.
-	{"bench", "", natsgo + " " + hdr},
+	{"bench/verify", "", ""},
+	{"bench", "bench/verify", natsgo + " " + hdr},
 	{"client", "", natsgo},
 	{"cmd/runnel", "conf jetlog/store server/logs server bench client", xsys + " " + xterm},
 	{".ci/ratchet", "", ""},

@@ -15,8 +15,10 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"runnel/conf"
+	"runnel/jetlog/store"
 	"runnel/server/accounts"
 	"runnel/server/engine"
+	"runnel/server/jetstream"
 	"runnel/server/monitor"
 	"runnel/server/system"
 	"runnel/server/wire"
@@ -42,6 +44,10 @@ type Server struct {
 	registry *accounts.Registry
 	pages    *monitor.Pages
 	system   *system.System
+
+	// store and jetstream are nil without JetStream.
+	store     *store.Store
+	jetstream *jetstream.Service
 
 	// state is what a reload replaces as a whole.
 	state      atomic.Pointer[state]
@@ -125,6 +131,9 @@ func (s *Server) begin(o *conf.Options) error {
 		return fmt.Errorf("start system services: %w", err)
 	}
 	s.running.Go(func() { s.system.Run(s.ending) })
+	if err := s.openJetStream(o); err != nil {
+		return err
+	}
 	if err := s.listenMonitor(o); err != nil {
 		return err
 	}
@@ -214,6 +223,9 @@ func (s *Server) Wait() { <-s.done }
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.listeners.close()
 	s.system.Goodbye()
+	if s.jetstream != nil {
+		s.jetstream.Close() // while clients can still be told
+	}
 	err := s.drain(ctx)
 	return errors.Join(err, s.Close())
 }
@@ -243,6 +255,7 @@ func (s *Server) drain(ctx context.Context) error {
 func (s *Server) Close() error {
 	s.shutdown.Do(func() {
 		s.listeners.close()
+		s.closeJetStream()
 		s.engine.Close()
 		s.stop()
 		s.running.Wait()
@@ -262,7 +275,14 @@ func (s *Server) baseInfo(o *conf.Options) wire.Info {
 	if name == "" {
 		name = s.id
 	}
+	js := o.JetStream != nil && o.JetStream.Enabled
+	domain := ""
+	if js {
+		domain = o.JetStream.Domain
+	}
 	return wire.Info{
+		JetStream:  js,
+		Domain:     domain,
 		ServerID:   s.id,
 		ServerName: name,
 		Version:    NATSVersion,

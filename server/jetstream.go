@@ -1,0 +1,179 @@
+package server
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"runnel/conf"
+	"runnel/jetlog/seal"
+	"runnel/jetlog/segment"
+	"runnel/jetlog/store"
+	"runnel/jetlog/wal"
+	"runnel/server/accounts"
+	"runnel/server/jetstream"
+	"runnel/server/jetstream/ingest"
+)
+
+// storeFolder is the folder below store_dir that is the store's: others may have something there too.
+const storeFolder = "runnel"
+
+// openJetStream opens the store and the service over it, if the options ask for it.
+func (s *Server) openJetStream(o *conf.Options) error {
+	js := o.JetStream
+	if js == nil || !js.Enabled {
+		return nil
+	}
+	dir := filepath.Join(js.StoreDir, storeFolder)
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return fmt.Errorf("jetstream: store directory: %w", err)
+	}
+	cfg, err := storeConfig(js, dir, s.logger)
+	if err != nil {
+		return fmt.Errorf("jetstream: %w", err)
+	}
+	opened, report, err := store.Open(cfg)
+	if err != nil {
+		return fmt.Errorf("jetstream: open the store in %s: %w", dir, err)
+	}
+	s.store = opened
+	logReport(s.logger, dir, report, len(opened.Streams()))
+	s.jetstream = jetstream.New(jetstream.Config{
+		Store:         opened,
+		Engine:        s.engine,
+		ServerName:    s.Name(),
+		ServerID:      s.id,
+		Version:       NATSVersion,
+		Domain:        js.Domain,
+		Lenient:       !js.Strict,
+		Sync:          shownSync(js),
+		Limits:        jetStreamLimits(js),
+		QueueMessages: js.MaxBufferedMessages,
+		QueueBytes:    int(js.MaxBufferedBytes),
+		Batch: ingest.BatchLimits{
+			PerStream: js.Limits.Batch.MaxInflightPerStream,
+			Total:     js.Limits.Batch.MaxInflightTotal,
+			Messages:  js.Limits.Batch.MaxMessages,
+			Timeout:   js.Limits.Batch.Timeout,
+		},
+		Logger: s.logger,
+	})
+	s.serveAccounts(s.state.Load())
+	return nil
+}
+
+// storeConfig is the store's part of the options.
+func storeConfig(js *conf.JetStream, dir string, logger *slog.Logger) (store.Config, error) {
+	cfg := store.Config{Dir: dir, Interval: js.SyncInterval, Logger: logger}
+	switch js.Sync {
+	case conf.SyncInterval:
+		cfg.Policy = wal.Interval
+	case conf.SyncOS:
+		cfg.Policy = wal.OS
+	}
+	var err error
+	cfg.Encryption, err = encryption(js)
+	return cfg, err
+}
+
+// encryption is how the store is encrypted.
+func encryption(js *conf.JetStream) (seal.Encryption, error) {
+	var e seal.Encryption
+	if js.Key == "" {
+		return e, nil
+	}
+	var err error
+	if e.Key, err = seal.KeyOf(js.Key); err != nil {
+		return e, err
+	}
+	if js.Cipher == conf.CipherAES {
+		e.Cipher = segment.AES256GCM
+	}
+	if js.PrevKey != "" {
+		previous, err := seal.KeyOf(js.PrevKey)
+		if err != nil {
+			return e, err
+		}
+		e.Previous = append(e.Previous, previous)
+	}
+	return e, nil
+}
+
+// shownSync is the policy as stream infos show it.
+func shownSync(js *conf.JetStream) string {
+	if js.Sync == conf.SyncInterval {
+		return fmt.Sprintf("interval=%s", js.SyncInterval)
+	}
+	return string(js.Sync)
+}
+
+func jetStreamLimits(js *conf.JetStream) jetstream.Limits {
+	return jetstream.Limits{
+		MaxMemoryBytes:      js.MaxMemoryBytes,
+		MaxStoreBytes:       js.MaxStoreBytes,
+		DuplicateWindow:     js.Limits.DuplicateWindow,
+		MaxAckPending:       js.Limits.MaxAckPending,
+		MaxRequestBatch:     js.Limits.MaxRequestBatch,
+		DefaultMaxConsumers: js.Limits.DefaultMaxConsumers,
+	}
+}
+
+// logReport tells what was found when the store was opened.
+func logReport(logger *slog.Logger, dir string, r *store.Report, streams int) {
+	logger.Info("JetStream store is open", "dir", dir, "streams", streams, "replayed", r.Replayed)
+	if r.Torn != nil {
+		logger.Warn("the end of the log was not written completely and was cut off", "torn", fmt.Sprintf("%+v", *r.Torn))
+	}
+	if r.Manifest != nil {
+		logger.Warn("the end of the manifest was not written completely and was cut off", "torn", fmt.Sprintf("%+v", *r.Manifest))
+	}
+	for _, d := range r.Damage {
+		logger.Error("the log is damaged", "damage", fmt.Sprintf("%+v", d))
+	}
+	for _, name := range r.Aside {
+		logger.Warn("a file is not this store's and was set aside", "file", name)
+	}
+}
+
+// serveAccounts tells the service which accounts there are. s.mu is held, or nobody else knows the server yet.
+func (s *Server) serveAccounts(st *state) {
+	if s.jetstream == nil {
+		return
+	}
+	var cfgs []jetstream.AccountConfig
+	for a := range st.policy.Accounts() {
+		cfgs = append(cfgs, jetstream.AccountConfig{Account: a, Limits: accountLimits(st.options, a)})
+	}
+	s.jetstream.SetAccounts(cfgs)
+}
+
+// accountLimits is what an account may keep, nil if it may not keep anything.
+func accountLimits(o *conf.Options, a *accounts.Account) *jetstream.AccountLimits {
+	l := o.JetStreamOf(a.Name())
+	if l == nil {
+		return nil
+	}
+	return &jetstream.AccountLimits{
+		MaxMemoryBytes:       l.MaxMemoryBytes,
+		MaxStoreBytes:        l.MaxStoreBytes,
+		MaxStreams:           l.MaxStreams,
+		MaxConsumers:         l.MaxConsumers,
+		MaxAckPending:        l.MaxAckPending,
+		MaxMemoryStreamBytes: l.MemoryMaxStreamBytes,
+		MaxStoreStreamBytes:  l.StoreMaxStreamBytes,
+		MaxBytesRequired:     l.MaxBytesRequired,
+	}
+}
+
+// closeJetStream ends the service and then the store. It does nothing without one, or when called again.
+func (s *Server) closeJetStream() {
+	if s.jetstream != nil {
+		s.jetstream.Close()
+	}
+	if s.store != nil {
+		if err := s.store.Close(); err != nil {
+			s.logger.Error("JetStream store did not close well", "error", err)
+		}
+	}
+}

@@ -1,0 +1,365 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nuid"
+
+	"runnel/jetlog"
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+	"runnel/server/jetstream/api"
+)
+
+// consumerNameLength is that of the names that the service gives.
+const consumerNameLength = 8
+
+// consumerCreate makes a consumer or changes one.
+func (s *Service) consumerCreate(_ Outlet, r *request) (api.Answer, error) {
+	var q api.ConsumerRequest
+	if err := s.decode(r, &q); err != nil {
+		return nil, err
+	}
+	if err := nameConsumer(&r.call, &q); err != nil {
+		return nil, err
+	}
+	t, err := s.found(r)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := q.Config.Normalized(t.config(), r.account.consumerLimits(), q.Pedantic)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.checkActive(&cfg); err != nil {
+		return nil, err
+	}
+	api.PersistConsumer(&cfg)
+	made, err := t.makeConsumer(&cfg, command.Action(q.Action))
+	if err != nil {
+		return nil, err
+	}
+	if made {
+		s.events.consumerAction(t, cfg.Name, api.ActionCreate)
+	}
+	info, err := t.consumerInfo(cfg.Name, false)
+	if err != nil {
+		return nil, err
+	}
+	return &api.ConsumerInfoAnswer{ConsumerInfo: info}, nil
+}
+
+// makeConsumer has a consumer created or changed, and tells whether it is new.
+func (t *stream) makeConsumer(cfg *config.Consumer, action command.Action) (bool, error) {
+	most, err := t.maxConsumers(cfg)
+	if err != nil {
+		return false, err
+	}
+	result, err := t.propose(&command.ConsumerCreate{Time: t.account.service.now(), Action: action, Max: most, Config: *cfg})
+	if err != nil {
+		return false, err
+	}
+	if result.Code != 0 {
+		return false, api.NewError(result.Code, result.Detail)
+	}
+	t.deliver.Update(cfg.Name)
+	return result.Created, nil
+}
+
+// maxConsumers is how many consumers the stream may have if it does not say itself.
+func (t *stream) maxConsumers(cfg *config.Consumer) (uint64, error) {
+	most := t.account.service.cfg.Limits.DefaultMaxConsumers
+	if l := t.account.limits.Load(); l != nil && l.MaxConsumers > 0 {
+		most = l.MaxConsumers
+		if own := t.config().MaxConsumers; own > l.MaxConsumers && !t.hasConsumer(cfg.Name) && t.consumers() >= l.MaxConsumers {
+			return 0, api.NewError(config.MaximumConsumers)
+		}
+	}
+	return uint64(max(most, 0)), nil
+}
+
+// consumers is how many consumers clients have.
+func (t *stream) consumers() (n int) {
+	_ = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+		n = streamState(state).Consumers
+		return nil
+	})
+	return n
+}
+
+func (t *stream) hasConsumer(name string) (has bool) {
+	_ = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+		has = state.Consumer(name) != nil
+		return nil
+	})
+	return has
+}
+
+// checkActive refuses to take an active push consumer from its subscriber.
+func (t *stream) checkActive(cfg *config.Consumer) error {
+	if !cfg.Push() {
+		return nil
+	}
+	old := ""
+	err := t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+		if c := state.Consumer(cfg.Name); c != nil {
+			old = c.Config().DeliverSubject
+		}
+		return nil
+	})
+	if err != nil || old == "" || old == cfg.DeliverSubject {
+		return err
+	}
+	if live, ok := t.deliver.State(cfg.Name); ok && live.PushBound {
+		return api.NewError(api.ConsumerStillActive)
+	}
+	return nil
+}
+
+// nameConsumer brings together what the subject and the body say about the name and the filter.
+func nameConsumer(call *api.Call, q *api.ConsumerRequest) error {
+	cfg := &q.Config
+	switch {
+	case q.Stream != call.Stream:
+		return api.NewError(api.StreamNameMismatch)
+	case call.Endpoint == api.CallConsumerDurableCreate && cfg.Durable == "":
+		return api.NewError(api.DurableNameMissing)
+	case call.Consumer == "" && cfg.Durable != "":
+		return api.NewError(api.EphemeralWithDurable)
+	case call.Consumer != "" && cfg.Durable != "" && cfg.Durable != call.Consumer:
+		return api.NewError(api.DurableNameMismatch)
+	case call.Consumer != "" && cfg.Name != "" && cfg.Name != call.Consumer:
+		return api.NewError(api.DurableNameMismatch)
+	}
+	if call.Filter != "" {
+		switch {
+		case len(cfg.FilterSubjects) > 0:
+			return api.NewError(api.FiltersInSubject)
+		case cfg.FilterSubject != call.Filter:
+			return api.NewError(api.FilterMismatch)
+		}
+	}
+	switch {
+	case call.Consumer != "":
+		cfg.Name = call.Consumer
+	case cfg.Name == "":
+		id := nuid.Next()
+		cfg.Name = id[len(id)-consumerNameLength:]
+	}
+	return nil
+}
+
+// consumerLimits are those that a consumer of this account is made within.
+func (a *account) consumerLimits() config.Limits {
+	limits := a.service.limits()
+	if l := a.limits.Load(); l != nil && l.MaxAckPending > 0 && (limits.MaxAckPending <= 0 || l.MaxAckPending < limits.MaxAckPending) {
+		limits.MaxAckPending = l.MaxAckPending
+	}
+	return limits
+}
+
+// foundConsumer returns the request's stream, if it has the consumer, once all that both were told before is in it.
+func (s *Service) foundConsumer(r *request) (*stream, error) {
+	t, err := s.found(r)
+	if err != nil {
+		return nil, err
+	}
+	if !t.hasConsumer(r.call.Consumer) {
+		return nil, api.NewError(config.ConsumerNotFound)
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, settleTime)
+	defer cancel()
+	if err := t.deliver.Settle(ctx, r.call.Consumer); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return nil, fmt.Errorf("consumer %q: %w", r.call.Consumer, err)
+	}
+	return t, nil
+}
+
+// consumerInfo tells about a consumer.
+func (s *Service) consumerInfo(_ Outlet, r *request) (api.Answer, error) {
+	t, err := s.foundConsumer(r)
+	if err != nil {
+		return nil, err
+	}
+	info, err := t.consumerInfo(r.call.Consumer, false)
+	switch {
+	case err != nil:
+		return nil, err
+	case info == nil:
+		return nil, api.NewError(config.ConsumerNotFound)
+	}
+	return &api.ConsumerInfoAnswer{ConsumerInfo: info}, nil
+}
+
+// consumerNames lists names.
+func (s *Service) consumerNames(_ Outlet, r *request) (api.Answer, error) {
+	t, names, page, err := s.consumerPage(r, api.NamesPage)
+	if err != nil || t == nil {
+		return nil, err
+	}
+	return &api.ConsumerNamesAnswer{Paged: page, Consumers: names}, nil
+}
+
+// consumerPage returns one page of names of consumers.
+func (s *Service) consumerPage(r *request, limit int) (*stream, []string, api.Paged, error) {
+	var q api.ConsumersRequest
+	if err := s.decode(r, &q); err != nil {
+		return nil, nil, api.Paged{}, err
+	}
+	t, err := s.found(r)
+	if err != nil {
+		return nil, nil, api.Paged{}, err
+	}
+	var names []string
+	err = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+		for _, c := range state.Consumers() {
+			if !hidden(c) {
+				names = append(names, c.Name())
+			}
+		}
+		return nil
+	})
+	from, to, page := api.Page(len(names), q.Offset, limit)
+	return t, names[from:to], page, err
+}
+
+// consumerList lists consumers with all about them.
+func (s *Service) consumerList(_ Outlet, r *request) (api.Answer, error) {
+	t, names, page, err := s.consumerPage(r, api.ListPage)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, settleTime)
+	defer cancel()
+	if err := t.deliver.Settle(ctx, ""); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return nil, err
+	}
+	answer := &api.ConsumerListAnswer{Paged: page}
+	for _, name := range names {
+		info, err := t.consumerInfo(name, true)
+		if err != nil {
+			return nil, err
+		}
+		if info != nil {
+			answer.Consumers = append(answer.Consumers, info)
+		}
+	}
+	return answer, nil
+}
+
+// consumerDelete removes a consumer.
+func (s *Service) consumerDelete(_ Outlet, r *request) (api.Answer, error) {
+	if err := s.decode(r, nil); err != nil {
+		return nil, err
+	}
+	t, err := s.foundConsumer(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.deleteConsumer(r.call.Consumer); err != nil {
+		return nil, err
+	}
+	return &api.PlainAnswer{Success: true}, nil
+}
+
+// deleteConsumer has a consumer removed, and tells its clients.
+func (t *stream) deleteConsumer(name string) error {
+	for {
+		result, err := t.propose(&command.ConsumerDelete{Time: t.account.service.now(), Consumer: name})
+		switch {
+		case err != nil:
+			return err
+		case result.Code != 0:
+			return api.NewError(result.Code, result.Detail)
+		case !result.More:
+			t.deliver.Remove(name)
+			t.account.service.events.consumerAction(t, name, api.ActionDelete)
+			return nil
+		}
+	}
+}
+
+// consumerPause lets a consumer rest, or go on.
+func (s *Service) consumerPause(_ Outlet, r *request) (api.Answer, error) {
+	var q api.PauseRequest
+	if err := s.decode(r, &q); err != nil {
+		return nil, err
+	}
+	t, err := s.foundConsumer(r)
+	if err != nil {
+		return nil, err
+	}
+	now := s.cfg.Clock().UTC()
+	c := &command.Pause{Time: now.UnixNano(), Consumer: r.call.Consumer}
+	if q.Until.After(now) {
+		c.Until = q.Until.UnixNano()
+	}
+	result, err := t.propose(c)
+	if err != nil {
+		return nil, err
+	}
+	if result.Code != 0 {
+		return nil, api.NewError(result.Code, result.Detail)
+	}
+	t.deliver.Update(r.call.Consumer)
+	answer := &api.PauseAnswer{Until: q.Until}
+	if c.Until != 0 {
+		answer.Paused, answer.Remaining = true, q.Until.Sub(now)
+	}
+	s.events.consumerPause(t, r.call.Consumer, answer)
+	return answer, nil
+}
+
+// consumerReset lets a consumer begin anew.
+func (s *Service) consumerReset(_ Outlet, r *request) (api.Answer, error) {
+	var q api.ResetRequest
+	if err := s.decode(r, &q); err != nil {
+		return nil, err
+	}
+	t, err := s.foundConsumer(r)
+	if err != nil {
+		return nil, err
+	}
+	result, err := t.propose(&command.Reset{Time: s.now(), Consumer: r.call.Consumer, Sequence: q.Sequence})
+	if err != nil {
+		return nil, err
+	}
+	if result.Code != 0 {
+		return nil, api.NewError(result.Code, result.Detail)
+	}
+	t.deliver.Update(r.call.Consumer)
+	info, err := t.consumerInfo(r.call.Consumer, false)
+	if err != nil {
+		return nil, err
+	}
+	return &api.ResetAnswer{ConsumerInfo: info, ResetSequence: result.Sequence}, nil
+}
+
+// consumerUnpin lets another client have a priority group.
+func (s *Service) consumerUnpin(_ Outlet, r *request) (api.Answer, error) {
+	var q api.UnpinRequest
+	if err := s.decode(r, &q); err != nil {
+		return nil, err
+	}
+	t, err := s.foundConsumer(r)
+	if err != nil {
+		return nil, err
+	}
+	if q.Group == "" {
+		return nil, api.NewError(config.BadRequest)
+	}
+	if err := t.deliver.Unpin(r.call.Consumer, q.Group); err != nil {
+		return nil, err
+	}
+	return &api.PlainAnswer{}, nil
+}
+
+// inactive removes a consumer that nobody has used for longer than it wants, unless somebody does by now.
+func (t *stream) inactive(name string) {
+	if err := t.deleteConsumer(name); err != nil {
+		t.account.service.logger.Warn("cannot remove an inactive consumer; trying again later",
+			"stream", t.log.Name(), "consumer", name, "error", err)
+	}
+}

@@ -1,0 +1,199 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"runnel/jetlog/config"
+	"runnel/jetlog/store"
+	"runnel/server/jetstream/api"
+)
+
+// handler answers a call. What it returns is encoded as the answer of its endpoint; nil says that the handler has
+// answered, or will. An error becomes the answer's.
+type handler func(*Service, Outlet, *request) (api.Answer, error)
+
+// handlerOf returns who answers an endpoint, nil for those that only a cluster or the system account has.
+func handlerOf(e api.Endpoint) handler {
+	switch e {
+	case api.CallAccountInfo:
+		return (*Service).accountInfo
+	case api.CallStreamCreate:
+		return (*Service).streamCreate
+	case api.CallStreamUpdate:
+		return (*Service).streamUpdate
+	case api.CallStreamInfo:
+		return (*Service).streamInfo
+	case api.CallStreamNames:
+		return (*Service).streamNames
+	case api.CallStreamList:
+		return (*Service).streamList
+	case api.CallStreamDelete:
+		return (*Service).streamDelete
+	case api.CallStreamPurge:
+		return (*Service).streamPurge
+	case api.CallStreamMessageGet:
+		return (*Service).messageGet
+	case api.CallStreamMessageDelete:
+		return (*Service).messageDelete
+	case api.CallStreamCancelMove:
+		return (*Service).streamCancelMove
+	case api.CallDirectGet:
+		return (*Service).directGet
+	case api.CallStreamStepDown, api.CallStreamPeerRemove, api.CallStreamPeerEvacuate,
+		api.CallConsumerStepDown, api.CallConsumerPeerRemove, api.CallConsumerPeerEvacuate:
+		return (*Service).needsCluster
+	}
+	return consumerHandlerOf(e)
+}
+
+func consumerHandlerOf(e api.Endpoint) handler {
+	switch e {
+	case api.CallConsumerCreate, api.CallConsumerDurableCreate:
+		return (*Service).consumerCreate
+	case api.CallConsumerInfo:
+		return (*Service).consumerInfo
+	case api.CallConsumerNames:
+		return (*Service).consumerNames
+	case api.CallConsumerList:
+		return (*Service).consumerList
+	case api.CallConsumerDelete:
+		return (*Service).consumerDelete
+	case api.CallConsumerPause:
+		return (*Service).consumerPause
+	case api.CallConsumerReset:
+		return (*Service).consumerReset
+	case api.CallConsumerUnpin:
+		return (*Service).consumerUnpin
+	case api.CallConsumerNext:
+		return (*Service).noResponder
+	}
+	return nil
+}
+
+// handle carries a request out and answers it.
+func (s *Service) handle(out Outlet, r *request) {
+	a := r.account
+	e := r.call.Endpoint
+	answer, err := s.answer(out, r)
+	if e.Type() != "" {
+		a.calls.Add(1)
+		s.requests.Add(1)
+	}
+	if err == nil && answer == nil {
+		return
+	}
+	var body []byte
+	if err != nil {
+		a.errors.Add(1)
+		s.failures.Add(1)
+		body = e.Refuse(s.refusal(r, err))
+	} else {
+		body = e.Encode(answer)
+	}
+	if len(r.message.Reply) > 0 {
+		out.Publish(a.account, string(r.message.Reply), "", nil, body)
+	}
+	s.events.audit(r, body)
+}
+
+// answer finds out what to say.
+func (s *Service) answer(out Outlet, r *request) (api.Answer, error) {
+	e := r.call.Endpoint
+	if r.call.Stream != "" {
+		r.stream = r.account.stream(r.call.Stream)
+	}
+	if r.account.limits.Load() == nil {
+		if e.Type() == "" {
+			return s.noResponder(out, r)
+		}
+		return nil, api.NewError(api.NotEnabledForAccount)
+	}
+	if e.Type() != "" && !api.LevelMet(r.message.Header) {
+		return nil, api.NewError(api.LevelRequired)
+	}
+	h := handlerOf(e)
+	if h == nil {
+		return nil, unknownCall(r)
+	}
+	return h(s, out, r)
+}
+
+// unknownCall says what an unknown subject was, since silence explains nothing.
+func unknownCall(r *request) error {
+	return &api.Error{
+		Code: 404, ErrCode: int(config.BadRequest),
+		Description: "unknown JetStream API subject " + r.subject + ": see the documentation for the calls that there are",
+	}
+}
+
+// needsCluster refuses what makes sense among several servers only.
+func (s *Service) needsCluster(_ Outlet, r *request) (api.Answer, error) {
+	return nil, api.NewError(api.ClusterRequired)
+}
+
+// streamCancelMove refuses to end a move that nothing has begun.
+func (s *Service) streamCancelMove(_ Outlet, r *request) (api.Answer, error) {
+	if r.stream == nil {
+		return nil, api.NewError(api.StreamNotFound)
+	}
+	return nil, api.NewError(api.NoReconfiguration)
+}
+
+// noResponder answers what would have nobody to answer if each stream and consumer listened for itself.
+func (s *Service) noResponder(out Outlet, r *request) (api.Answer, error) {
+	if from := r.message.From; from != nil {
+		out.NoResponders(from, r.subject, string(r.message.Reply))
+	}
+	return nil, nil
+}
+
+// refusal makes what went wrong the error of an answer, and logs what is not the client's fault.
+func (s *Service) refusal(r *request, err error) *api.Error {
+	var known *api.Error
+	var wrong *config.Error
+	switch {
+	case errors.As(err, &known), errors.As(err, &wrong):
+		return api.FromConfig(err)
+	case errors.Is(err, store.ErrNotFound):
+		return api.NewError(api.StreamNotFound)
+	case errors.Is(err, store.ErrExists):
+		return api.NewError(api.StreamNameExists)
+	case errors.Is(err, store.ErrHalted):
+		return api.NewError(api.StreamOffline, err.Error())
+	case errors.Is(err, store.ErrFull):
+		return api.NewError(api.InsufficientResources)
+	}
+	s.logger.Error("JetStream request failed", "subject", r.subject, "account", r.account.account.Name(), "error", err)
+	return api.FromConfig(err)
+}
+
+// decode reads the body of a request.
+func (s *Service) decode(r *request, into any) error {
+	d := api.Decoder{Lenient: s.cfg.Lenient}
+	if err := d.Decode(r.call.Endpoint, r.message.Payload, into); err != nil {
+		return err
+	}
+	return nil
+}
+
+// settleTime is how long a request waits for what was sent before it.
+const settleTime = 2 * time.Second
+
+// found returns the request's stream, once what was published before is in it.
+func (s *Service) found(r *request) (*stream, error) {
+	t := r.stream
+	if t == nil {
+		return nil, api.NewError(api.StreamNotFound)
+	}
+	if t.offline() {
+		return nil, api.NewError(api.StreamOffline, t.log.Err().Error())
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, settleTime)
+	defer cancel()
+	if err := t.settle(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return nil, err
+	}
+	return t, nil
+}

@@ -1,0 +1,228 @@
+package jetstream
+
+import (
+	"time"
+
+	"runnel/jetlog"
+	"runnel/jetlog/body"
+	"runnel/jetlog/config"
+	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/delivery"
+)
+
+// detail says what of a stream's info is asked for besides the usual.
+type detail struct {
+	subjects string // pattern of the subjects to count, empty for none
+	offset   int    // of the page of subjects
+	deleted  bool   // the sequences that have gone
+	listed   bool   // as an entry of a list
+	cluster  bool
+}
+
+// deletedMost bounds the sequences that one info names.
+const deletedMost = 100_000
+
+// info returns all that is known about the stream, and the page of subjects if they are asked for.
+func (t *stream) info(d detail) (*api.StreamInfo, api.Paged, error) {
+	s := t.account.service
+	info := &api.StreamInfo{Domain: s.cfg.Domain, Now: s.cfg.Clock().UTC()}
+	var page api.Paged
+	var cfg config.Stream
+	err := t.log.View(func(state *jetlog.Stream, messages jetlog.Messages) (err error) {
+		cfg = *state.Config()
+		info.Created = api.At(state.Created())
+		info.State = streamState(state)
+		if d.deleted {
+			if info.State.Deleted, err = deletedOf(state, messages); err != nil {
+				return err
+			}
+		}
+		if d.subjects != "" {
+			info.State.Subjects, page, err = subjectsOf(messages, d)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, page, err
+	}
+	if info.State.SubjectCount, err = t.subjects.of(t.log); err != nil {
+		return nil, page, err
+	}
+	info.Config = &cfg
+	if !d.listed {
+		info.Config = api.ShownStream(&cfg, s.cfg.Version)
+	}
+	if d.cluster {
+		info.Cluster = &api.Cluster{Leader: s.cfg.ServerName}
+	}
+	info.Sync = t.sync()
+	return info, page, nil
+}
+
+// streamState is the part of an info that needs no reading.
+func streamState(state *jetlog.Stream) api.StreamState {
+	st := state.State()
+	out := api.StreamState{
+		Messages: st.Messages, Bytes: st.Bytes,
+		FirstSequence: st.First, FirstTime: api.At(st.FirstTime),
+		LastSequence: st.Last, LastTime: api.At(st.LastTime),
+	}
+	if st.Last == 0 {
+		out.FirstSequence = 0
+	}
+	if st.Messages > 0 {
+		out.DeletedCount = int(st.Last - st.First + 1 - st.Messages)
+	}
+	for _, c := range state.Consumers() {
+		if !hidden(c) {
+			out.Consumers++
+		}
+	}
+	return out
+}
+
+// hidden tells whether a consumer is the server's own, of a mirror or source.
+func hidden(c *jetlog.Consumer) bool { return c.Config().Direct || c.Config().Sourcing }
+
+// deletedOf returns the sequences between the first and the last message that have gone.
+func deletedOf(state *jetlog.Stream, messages jetlog.Messages) ([]uint64, error) {
+	st := state.State()
+	var gone []uint64
+	for seq := st.First; st.Messages > 0 && seq <= st.Last && len(gone) < deletedMost; seq++ {
+		next, err := messages.Next(seq)
+		if err != nil {
+			return nil, err
+		}
+		if next == 0 {
+			next = st.Last + 1
+		}
+		for ; seq < next && len(gone) < deletedMost; seq++ {
+			gone = append(gone, seq)
+		}
+	}
+	return gone, nil
+}
+
+// subjectsOf returns a page of subjects with the number of their messages.
+func subjectsOf(messages jetlog.Messages, d detail) (map[string]uint64, api.Paged, error) {
+	counts := make(map[string]uint64)
+	n := 0
+	err := messages.Subjects(body.Filter{d.subjects}, func(subject string, state jetlog.SubjectState) bool {
+		if n >= d.offset && len(counts) < api.SubjectsPage {
+			counts[subject] = state.Count
+		}
+		n++
+		return true
+	})
+	_, _, page := api.Page(n, d.offset, api.SubjectsPage)
+	return counts, page, err
+}
+
+// consumerInfo returns all that is known about a consumer, nil if there is none of that name.
+func (t *stream) consumerInfo(name string, listed bool) (*api.ConsumerInfo, error) {
+	s := t.account.service
+	now := s.cfg.Clock().UTC()
+	info := &api.ConsumerInfo{Stream: t.log.Name(), Name: name, Now: now}
+	var cfg config.Consumer
+	found := false
+	err := t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+		c := state.Consumer(name)
+		if c == nil {
+			return nil
+		}
+		found = true
+		cfg = *c.Config()
+		fillConsumer(info, c, now)
+		return nil
+	})
+	if err != nil || !found {
+		return nil, err
+	}
+	cfg.PauseUntil = pauseOf(info, cfg.PauseUntil)
+	info.Config = &cfg
+	if !listed {
+		info.Config = api.ShownConsumer(&cfg, s.cfg.Version)
+	}
+	if live, ok := t.deliver.State(name); ok {
+		info.Waiting = live.Waiting
+		info.PushBound = live.PushBound
+		info.Lag, info.Stalled = shownLag(info, &live.Lag), shownStall(&live)
+	}
+	return info, nil
+}
+
+// fillConsumer takes over what the stream's state says.
+func fillConsumer(info *api.ConsumerInfo, c *jetlog.Consumer, now time.Time) {
+	info.Created = api.At(c.Created())
+	info.Delivered = position(c.Delivered(), c.LastDelivered())
+	info.AckFloor = position(c.AckFloor(), c.LastAcked())
+	info.AckPending = c.AckPending()
+	info.Redelivered = c.Redelivered()
+	if c.Config().MaxDeliver == 1 {
+		info.Redelivered = 0
+	}
+	info.Pending = c.Pending()
+	if until := api.At(c.PausedUntil()); until.After(now) {
+		info.Paused, info.PauseRemaining = true, until.Sub(now)
+	}
+	for _, group := range c.Config().PriorityGroups {
+		id, since := c.Pinned(group)
+		info.PriorityGroups = append(info.PriorityGroups, api.PriorityGroup{Group: group, PinnedID: id, PinnedAt: api.At(since)})
+	}
+}
+
+// shownLag is how far a consumer is behind.
+func shownLag(info *api.ConsumerInfo, l *delivery.Lag) *api.Lag {
+	return &api.Lag{
+		Messages:          l.Messages + uint64(info.AckPending),
+		OldestUndelivered: orNil(l.OldestUndelivered),
+		OldestUnacked:     orNil(l.OldestUnacked),
+		Age:               l.Age,
+	}
+}
+
+// shownStall is why nothing is delivered, nil if nothing stands in the way.
+func shownStall(live *delivery.State) *api.Stalled {
+	if live.Stalled == "" {
+		return nil
+	}
+	return &api.Stalled{Reason: string(live.Stalled), Until: orNil(live.StalledUntil)}
+}
+
+// orNil leaves the zero time away.
+func orNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+func position(p jetlog.Position, at int64) api.Position {
+	out := api.Position{Consumer: p.Consumer, Stream: p.Stream}
+	if at != 0 {
+		t := api.At(at)
+		out.LastActive = &t
+	}
+	return out
+}
+
+// pauseOf is the time until which the consumer rests, as its configuration shows it.
+func pauseOf(info *api.ConsumerInfo, configured *time.Time) *time.Time {
+	if !info.Paused {
+		return configured
+	}
+	until := info.Now.Add(info.PauseRemaining)
+	return &until
+}
+
+// sync is the policy by which the stream's acknowledgements are given.
+func (t *stream) sync() string {
+	if t.config().Storage == config.MemoryStorage {
+		return ""
+	}
+	if own := t.config().Metadata["runnel.sync"]; own != "" {
+		return own
+	}
+	return t.account.service.cfg.Sync
+}

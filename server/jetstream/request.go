@@ -1,0 +1,107 @@
+package jetstream
+
+import (
+	"hash/maphash"
+
+	"runnel/server/engine"
+	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/delivery"
+)
+
+// request is a call of the API that waits for its answer.
+type request struct {
+	account *account
+	call    api.Call
+	message *engine.Message // a clone
+	subject string          // the message's
+	stream  *stream         // that call.Stream names when it is handled, nil for none
+}
+
+// seed is for the choice of lanes only.
+var seed = maphash.MakeSeed()
+
+// place says which lane the request belongs to: what is about one stream goes to one.
+func (r *request) place() uint64 {
+	if r.call.Stream == "" {
+		return maphash.String(seed, string(r.message.Reply))
+	}
+	return maphash.String(seed, r.call.Stream)
+}
+
+func (r *request) changes() bool { return r.call.Endpoint.Mutates() }
+
+// handlers are the account's subscriptions. They run on the publisher's worker.
+func (a *account) handlers() map[string]func(*engine.Message) {
+	h := map[string]func(*engine.Message){
+		"$JS.API.>": a.takeRequest,
+		"$JS.ACK.>": a.takeAck,
+		"$JS.FC.>":  a.takeFlowControl,
+	}
+	if d := a.service.cfg.Domain; d != "" {
+		h["$JS."+d+".API.>"] = a.takeRequest
+	}
+	return h
+}
+
+// takeRequest files a call. Pull requests go to their consumer at once; the rest waits for a lane.
+func (a *account) takeRequest(m *engine.Message) {
+	subject := string(m.Subject)
+	call, ok := api.ParseSubject(subject)
+	if !ok {
+		return
+	}
+	if call.Endpoint == api.CallConsumerNext {
+		if a.pull(&call, m) {
+			return
+		}
+	} else if len(m.Reply) == 0 && !call.Endpoint.Mutates() {
+		return // nobody wants to know
+	}
+	r := &request{account: a, call: call, message: m.Clone(), subject: subject}
+	if !a.service.lanes.offer(r) {
+		m.Press()
+		a.service.dropped.Add(1)
+	}
+}
+
+// pull hands a pull request to its consumer; it is false when there is none, or what the request needs first has to
+// be said by a lane.
+func (a *account) pull(call *api.Call, m *engine.Message) bool {
+	if a.limits.Load() == nil {
+		return false
+	}
+	t := a.stream(call.Stream)
+	if t == nil || t.offline() {
+		return false
+	}
+	return t.deliver.Pull(call.Consumer, delivery.Request{Reply: string(m.Reply), Header: m.Header, Body: m.Payload})
+}
+
+// takeAck hands an acknowledgement to its consumer. One for a consumer that there is not means nothing.
+func (a *account) takeAck(m *engine.Message) {
+	ack, ok := api.ParseAck(string(m.Subject))
+	if !ok {
+		return
+	}
+	if t := a.stream(ack.Stream); t != nil && !t.offline() {
+		t.deliver.Ack(ack.Consumer, delivery.Ack{Subject: ack, Payload: m.Payload, Reply: string(m.Reply)})
+	}
+}
+
+// takeFlowControl hands an answer to flow control to its consumer.
+func (a *account) takeFlowControl(m *engine.Message) {
+	flow, ok := api.ParseFlow(string(m.Subject))
+	if !ok {
+		return
+	}
+	if t := a.stream(flow.Stream); t != nil && !t.offline() {
+		t.deliver.FlowControl(flow.Consumer, string(m.Subject), m.Header)
+	}
+}
+
+// take hands what was published on one of the stream's subjects to ingest.
+func (t *stream) take(m *engine.Message) {
+	if !t.ingest.Take(m.Subject, m.Reply, m.Header, m.Payload) {
+		m.Press()
+	}
+}

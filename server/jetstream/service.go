@@ -1,0 +1,217 @@
+package jetstream
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"runnel/jetlog/config"
+	"runnel/jetlog/store"
+	"runnel/server/accounts"
+	"runnel/server/engine"
+	"runnel/server/jetstream/delivery"
+	"runnel/server/jetstream/ingest"
+)
+
+// Outlet stages messages of the service and writes them out; *engine.Publisher is one. One goroutine uses it at a
+// time.
+type Outlet interface {
+	Publish(a *accounts.Account, subject, reply string, header, payload []byte) int
+	Deliver(a *accounts.Account, to, queue, subject, reply string, header, payload []byte) int
+	Blocked(a *accounts.Account, to, queue string, ready func()) bool
+	// NoResponders tells c that nobody answers its request.
+	NoResponders(c *engine.Conn, subject, reply string) bool
+	Flush()
+	Close()
+}
+
+// Config says what a service stands on and what it allows.
+type Config struct {
+	Store  *store.Store   // required; closed by whoever opened it, after the service
+	Engine *engine.Engine // required
+
+	// ServerName and ServerID are shown in answers and advisories.
+	ServerName, ServerID string
+	// Version is the level of the API's server that clients may count on, as "2.15.2".
+	Version string
+	// Domain is an additional name of the API: $JS.<domain>.API. Empty for none.
+	Domain string
+	// Lenient accepts unknown members in requests.
+	Lenient bool
+	// Sync is the policy that acknowledgements follow, as it is shown: "always" by default.
+	Sync string
+
+	Limits Limits
+	Batch  ingest.BatchLimits // of atomic and fast batches; zero values are the defaults
+	// QueueMessages and QueueBytes bound what one stream's publishers may have waiting; 0 is the default.
+	QueueMessages, QueueBytes int
+
+	Logger *slog.Logger     // default: nothing is logged
+	Clock  func() time.Time // default time.Now
+}
+
+// Limits are what the whole server allows. Zero is no limit unless it says otherwise.
+type Limits struct {
+	MaxMemoryBytes, MaxStoreBytes int64 // of all streams of that storage
+	DuplicateWindow               time.Duration
+	MaxAckPending                 int
+	MaxRequestBatch               int
+	InactiveThreshold             time.Duration
+	// DefaultMaxConsumers bounds the consumers of a stream that does not say itself; default 1,000.
+	DefaultMaxConsumers int
+}
+
+// defaultMaxConsumers is Limits.DefaultMaxConsumers if that is 0.
+const defaultMaxConsumers = 1000
+
+// Service answers the JetStream API. Its methods are safe for concurrent use.
+type Service struct {
+	cfg      Config
+	logger   *slog.Logger
+	ingest   *ingest.Ingest
+	delivery *delivery.Pool
+	lanes    *lanes
+	events   *events
+	requests atomic.Int64 // that were answered,
+	failures atomic.Int64 // and with an error
+	dropped  atomic.Int64 // requests that came when too many waited
+
+	// ctx ends with the service: what waits for the store gives up then.
+	ctx     context.Context
+	stop    context.CancelFunc
+	running sync.WaitGroup // the events
+
+	mu       sync.Mutex // guards accounts, serialises SetAccounts and Close
+	accounts map[*accounts.Account]*account
+	closed   bool
+}
+
+// New returns a service without accounts: SetAccounts gives it some.
+func New(cfg Config) *Service {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	if cfg.Sync == "" {
+		cfg.Sync = "always"
+	}
+	if cfg.Limits.DefaultMaxConsumers == 0 {
+		cfg.Limits.DefaultMaxConsumers = defaultMaxConsumers
+	}
+	s := &Service{cfg: cfg, logger: cfg.Logger, accounts: make(map[*accounts.Account]*account)}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.events = newEvents(s)
+	s.ingest = ingest.New(ingest.Config{
+		Outlet:        func() ingest.Outlet { return s.newOutlet() },
+		QueueMessages: cfg.QueueMessages,
+		QueueBytes:    cfg.QueueBytes,
+		Batch:         cfg.Batch,
+		Domain:        cfg.Domain,
+		Clock:         cfg.Clock,
+		Logger:        cfg.Logger,
+	})
+	s.delivery = delivery.New(delivery.Config{
+		Outlet: func() delivery.Outlet { return s.newOutlet() },
+		Watch:  cfg.Engine.WatchInterest,
+		Events: s.events,
+		Clock:  cfg.Clock,
+		Logger: cfg.Logger,
+	})
+	s.lanes = newLanes(s.newOutlet, s.handle)
+	s.running.Go(s.events.run)
+	return s
+}
+
+func (s *Service) newOutlet() Outlet { return s.cfg.Engine.NewPublisher() }
+
+// AccountConfig is an account that clients may use. Without Limits it is told that it has no JetStream.
+type AccountConfig struct {
+	Account *accounts.Account
+	Limits  *AccountLimits
+}
+
+// AccountLimits are what one account may use. -1 is no limit.
+type AccountLimits struct {
+	MaxMemoryBytes, MaxStoreBytes int64
+	MaxStreams, MaxConsumers      int
+	MaxAckPending                 int
+	// MaxMemoryStreamBytes and MaxStoreStreamBytes bound the max_bytes of one stream; 0 is no limit too.
+	MaxMemoryStreamBytes, MaxStoreStreamBytes int64
+	// MaxBytesRequired asks that every stream has max_bytes.
+	MaxBytesRequired bool
+}
+
+// Unlimited are the limits of an account that has none.
+func Unlimited() *AccountLimits {
+	return &AccountLimits{MaxMemoryBytes: -1, MaxStoreBytes: -1, MaxStreams: -1, MaxConsumers: -1, MaxAckPending: -1}
+}
+
+// SetAccounts makes these the accounts of the service: streams of new ones are served from here on, those of
+// accounts that are not among them rest on disk.
+func (s *Service) SetAccounts(cfgs []AccountConfig) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	wanted := make(map[*accounts.Account]bool, len(cfgs))
+	for _, c := range cfgs {
+		wanted[c.Account] = true
+	}
+	for a, served := range s.accounts {
+		if !wanted[a] {
+			served.close()
+			delete(s.accounts, a)
+		}
+	}
+	for _, c := range cfgs {
+		served := s.accounts[c.Account]
+		if served == nil {
+			served = newAccount(s, c.Account)
+			s.accounts[c.Account] = served
+		}
+		served.setLimits(c.Limits)
+	}
+}
+
+// Close ends the service: waiting requests of consumers are told so, what was published is carried out. The store
+// stays open. Calling it again does nothing.
+func (s *Service) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.closed = true
+	s.delivery.Close() // first, while there is still a way to tell the clients
+	for _, a := range s.accounts {
+		a.close()
+	}
+	s.lanes.close()
+	s.ingest.Close()
+	s.stop()
+	s.running.Wait()
+}
+
+// account returns an account that is served, nil for others.
+func (s *Service) account(a *accounts.Account) *account {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.accounts[a]
+}
+
+// now is the service's clock in the form of commands.
+func (s *Service) now() int64 { return s.cfg.Clock().UnixNano() }
+
+// limits are those that configurations are normalised with.
+func (s *Service) limits() config.Limits {
+	return config.Limits{
+		DuplicateWindow:   s.cfg.Limits.DuplicateWindow,
+		MaxAckPending:     s.cfg.Limits.MaxAckPending,
+		InactiveThreshold: s.cfg.Limits.InactiveThreshold,
+	}
+}

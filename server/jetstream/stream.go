@@ -1,0 +1,167 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"runnel/jetlog"
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+	"runnel/jetlog/store"
+	"runnel/server/engine"
+	"runnel/server/jetstream/delivery"
+	"runnel/server/jetstream/ingest"
+)
+
+// stream joins what the store has of a stream with its publishers and its consumers.
+type stream struct {
+	account *account
+	log     *store.Stream
+	cfg     atomic.Pointer[config.Stream] // as it was last applied
+	ingest  *ingest.Stream
+	deliver *delivery.Stream
+	expiry  alarm
+	// subjects counts the subjects for infos.
+	subjects subjectCount
+
+	mu         sync.Mutex // guards everything below
+	subscribed map[string]*engine.Internal
+	closed     bool
+}
+
+// newStream returns a stream that does nothing yet.
+func newStream(a *account, log *store.Stream) *stream {
+	t := &stream{account: a, log: log, subscribed: make(map[string]*engine.Internal)}
+	cfg := log.Config()
+	t.cfg.Store(&cfg)
+	t.expiry = alarm{clock: a.service.cfg.Clock, ring: t.expire}
+	return t
+}
+
+// config returns the configuration, which must not be changed.
+func (t *stream) config() *config.Stream { return t.cfg.Load() }
+
+// open lets the stream take messages and deliver them. A stream that did not start is known, and does neither.
+func (t *stream) open() {
+	if err := t.log.Err(); err != nil {
+		t.account.service.logger.Error("stream is offline", "account", t.log.Account(), "stream", t.log.Name(), "error", err)
+		return
+	}
+	s := t.account.service
+	t.ingest = s.ingest.Open(t.account.account, t.log, ingest.Hooks{
+		Stored:    t.stored,
+		Abandoned: func(batch, reason string) { s.events.batchAbandoned(t, batch, reason) },
+		Admit:     t.account.admit(t),
+	})
+	t.deliver = s.delivery.Open(t.account.account, t.log)
+	t.subscribe()
+	t.watchTime()
+}
+
+// offline tells whether the stream could not be opened.
+func (t *stream) offline() bool { return t.ingest == nil }
+
+// subscribe lets the stream capture what is published on its subjects, and on no others.
+func (t *stream) subscribe() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return
+	}
+	wanted := make(map[string]bool)
+	for _, subject := range t.config().Subjects {
+		wanted[subject] = true
+		if t.subscribed[subject] == nil {
+			t.subscribed[subject] = t.account.service.cfg.Engine.Subscribe(t.account.account, subject, "", t.take)
+		}
+	}
+	for subject, i := range t.subscribed {
+		if !wanted[subject] {
+			i.Unsubscribe()
+			delete(t.subscribed, subject)
+		}
+	}
+}
+
+// close ends the stream's service. What it has stays in the store.
+func (t *stream) close() {
+	t.mu.Lock()
+	t.closed = true
+	subscribed := t.subscribed
+	t.subscribed = nil
+	t.mu.Unlock()
+	for _, i := range subscribed {
+		i.Unsubscribe()
+	}
+	t.expiry.stop()
+	if t.offline() {
+		return
+	}
+	t.deliver.Close()
+	t.ingest.Close()
+}
+
+// stored is called for each message, once it is safe.
+func (t *stream) stored(subject string, sequence uint64) {
+	t.deliver.Stored(subject, sequence)
+	cfg := t.config()
+	if cfg.AllowTTL || cfg.AllowSchedules || cfg.MaxAge > 0 && !t.expiry.isSet() {
+		t.watchTime()
+	}
+}
+
+// watchTime looks when time will change the stream next, and sets its alarm.
+func (t *stream) watchTime() {
+	var at int64
+	err := t.log.View(func(state *jetlog.Stream, messages jetlog.Messages) (err error) {
+		at, err = state.NextExpiry(messages)
+		return err
+	})
+	if err != nil {
+		t.account.service.logger.Error("cannot tell what expires next; trying again later", "stream", t.log.Name(), "error", err)
+		at = t.account.service.now() + int64(expiryRetry)
+	}
+	t.expiry.set(at)
+}
+
+// expiryRetry is how long what failed about expiry waits.
+const expiryRetry = 5 * time.Second
+
+// expire removes what is too old.
+func (t *stream) expire() {
+	for {
+		result, err := t.propose(&command.Expire{Time: t.account.service.now()})
+		if err != nil {
+			if !errors.Is(err, store.ErrClosed) && !errors.Is(err, store.ErrNotFound) {
+				t.account.service.logger.Error("cannot expire messages; trying again later", "stream", t.log.Name(), "error", err)
+				t.expiry.set(t.account.service.now() + int64(expiryRetry))
+			}
+			return
+		}
+		if result.Removed > 0 {
+			t.deliver.Changed()
+		}
+		if !result.More {
+			t.watchTime()
+			return
+		}
+	}
+}
+
+// propose carries a command out; the service's end is waited for at most.
+func (t *stream) propose(c command.Command) (jetlog.Result, error) {
+	result, err := t.log.Propose(t.account.service.ctx, c)
+	if err != nil {
+		return result, fmt.Errorf("stream %q: %w", t.log.Name(), err)
+	}
+	return result, nil
+}
+
+// settle waits until what clients have published before is applied, so that what is read next has it.
+func (t *stream) settle(ctx context.Context) error {
+	return t.ingest.Barrier(ctx)
+}

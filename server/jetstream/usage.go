@@ -1,0 +1,136 @@
+package jetstream
+
+import (
+	"runnel/jetlog"
+	"runnel/jetlog/config"
+	"runnel/server/jetstream/api"
+)
+
+// usage is what the account has now.
+func (a *account) usage() api.Usage {
+	var u api.Usage
+	for _, t := range a.all() {
+		u.Streams++
+		if t.offline() {
+			continue
+		}
+		cfg := t.config()
+		_ = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+			u.Consumers += streamState(state).Consumers
+			return nil
+		})
+		stored, reserved := &u.Store, &u.ReservedStore
+		if cfg.Storage == config.MemoryStorage {
+			stored, reserved = &u.Memory, &u.ReservedMemory
+		}
+		*stored += t.log.State().Bytes
+		*reserved += uint64(max(cfg.MaxBytes, 0))
+	}
+	u.Limits = shownLimits(a.limits.Load())
+	return u
+}
+
+// shownLimits are an account's limits as an answer has them.
+func shownLimits(l *AccountLimits) api.AccountLimits {
+	out := api.Unlimited()
+	if l == nil {
+		return out
+	}
+	out.MaxMemory, out.MaxStore = l.MaxMemoryBytes, l.MaxStoreBytes
+	out.MaxStreams, out.MaxConsumers, out.MaxAckPending = l.MaxStreams, l.MaxConsumers, l.MaxAckPending
+	out.MemoryStreamBytes, out.StoreStreamBytes = orUnlimited(l.MaxMemoryStreamBytes), orUnlimited(l.MaxStoreStreamBytes)
+	out.MaxBytesRequired = l.MaxBytesRequired
+	return out
+}
+
+// orUnlimited shows no limit as -1.
+func orUnlimited(n int64) int64 {
+	if n <= 0 {
+		return -1
+	}
+	return n
+}
+
+// accountInfo tells what the account has and may have.
+func (s *Service) accountInfo(_ Outlet, r *request) (api.Answer, error) {
+	a := r.account
+	return &api.AccountInfoAnswer{AccountInfo: &api.AccountInfo{
+		Usage:  a.usage(),
+		Domain: s.cfg.Domain,
+		API:    api.APIStats{Level: api.Level, Total: uint64(a.calls.Load()), Errors: uint64(a.errors.Load())},
+	}}, nil
+}
+
+// checkLimits tells why a stream may not be made, or changed from old, next to the others of its account.
+func (a *account) checkLimits(cfg *config.Stream, others []*config.Stream, old *stream) error {
+	l := a.limits.Load()
+	if l == nil {
+		return api.NewError(api.NotEnabledForAccount)
+	}
+	if old == nil && l.MaxStreams >= 0 && len(others) >= l.MaxStreams {
+		return api.NewError(api.MaximumStreams)
+	}
+	if l.MaxBytesRequired && cfg.MaxBytes <= 0 {
+		return api.NewError(api.MaxBytesRequired)
+	}
+	own, all, total := l.MaxStoreStreamBytes, l.MaxStoreBytes, a.service.cfg.Limits.MaxStoreBytes
+	short := api.InsufficientStorage
+	if cfg.Storage == config.MemoryStorage {
+		own, all, total = l.MaxMemoryStreamBytes, l.MaxMemoryBytes, a.service.cfg.Limits.MaxMemoryBytes
+		short = api.InsufficientMemory
+	}
+	if own > 0 && cfg.MaxBytes > own {
+		return api.NewError(api.MaxBytesExceeds)
+	}
+	reserved := max(cfg.MaxBytes, 0)
+	for _, o := range others {
+		if o.Storage == cfg.Storage {
+			reserved = addBytes(reserved, max(o.MaxBytes, 0))
+		}
+	}
+	if cfg.MaxBytes > 0 && (all >= 0 && reserved > all || total > 0 && reserved > total) {
+		return api.NewError(short)
+	}
+	return nil
+}
+
+// addBytes is a sum that stays at the largest number.
+func addBytes(a, b int64) int64 {
+	if sum := a + b; sum >= a {
+		return sum
+	}
+	return 1<<63 - 1
+}
+
+// admit returns what ingest asks before it stores a message of some bytes: whether the account and the server have
+// room for it.
+func (a *account) admit(t *stream) func(bytes int) *api.Error {
+	memory := t.config().Storage == config.MemoryStorage
+	return func(bytes int) *api.Error {
+		l := a.limits.Load()
+		if l == nil {
+			return api.NewError(api.NotEnabledForAccount)
+		}
+		most := l.MaxStoreBytes
+		if memory {
+			most = l.MaxMemoryBytes
+		}
+		if most < 0 {
+			return nil
+		}
+		if used := a.stored(memory); used+int64(bytes) > most {
+			return api.NewError(api.AccountExceeded)
+		}
+		return nil
+	}
+}
+
+// stored is how many bytes the account's streams of one storage have.
+func (a *account) stored(memory bool) (bytes int64) {
+	for _, t := range a.all() {
+		if (t.config().Storage == config.MemoryStorage) == memory && !t.offline() {
+			bytes += int64(t.log.State().Bytes)
+		}
+	}
+	return bytes
+}
