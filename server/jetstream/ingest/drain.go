@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"runnel/headers"
+	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/server/jetstream/api"
 )
@@ -89,9 +90,13 @@ func (s *Stream) store(r *record, cfg *settings, m *marks) {
 }
 
 // publish returns the command for a message.
-func (s *Stream) publish(r *record, _ *marks) *command.Publish {
+func (s *Stream) publish(r *record, m *marks) *command.Publish {
 	r.at = s.ingest.cfg.Clock().UnixNano()
-	return &command.Publish{Time: r.at, Subject: r.subject, Header: r.header, Payload: r.payload}
+	c := &command.Publish{Time: r.at, Subject: r.subject, Header: r.header, Payload: r.payload}
+	if m.schedule {
+		c.Fire = jetlog.FirstFire(r.header, r.at)
+	}
+	return c
 }
 
 // admit asks whether account and server have room for so many bytes.
