@@ -124,9 +124,9 @@ func TestConsumerRefusals(t *testing.T) {
 		{`{}`, `{"name":"a","max_batch":-1}`, 10114, ""},
 		{`{}`, `{"name":"a","max_expires":1}`, 10115, ""},
 		{`{}`, `{"name":"a","ack_policy":"flow_control"}`, 10218, ""},
-		{`{}`, `{"name":"a","ack_policy":"flow_control","deliver_subject":"d"}`, 10219, ""},
+		{`{}`, `{"name":"a","ack_policy":"flow_control","deliver_subject":"d"}`, 0, ""},
 		{`{}`, `{"name":"a","ack_policy":"flow_control","deliver_subject":"d","flow_control":true,"idle_heartbeat":2000000000}`, 10108, ""},
-		{`{}`, `{"name":"a","ack_policy":"flow_control","deliver_subject":"d","flow_control":true,"idle_heartbeat":1000000000}`, 10220, ""},
+		{`{}`, `{"name":"a","ack_policy":"flow_control","deliver_subject":"d","idle_heartbeat":1000000000,"max_ack_pending":-1}`, 10220, ""},
 		{
 			`{}`, `{"name":"a","ack_policy":"flow_control","deliver_subject":"d","flow_control":true,` +
 				`"idle_heartbeat":1000000000,"max_ack_pending":5,"ack_wait":5}`, 10221, "",

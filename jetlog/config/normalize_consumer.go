@@ -32,6 +32,7 @@ func (c Consumer) Normalized(stream *Stream, limits Limits, pedantic bool) (Cons
 	c.Metadata = maps.Clone(c.Metadata)
 	steps := [...]func(*Consumer) error{
 		(*Consumer).normalizeNames,
+		func(c *Consumer) error { c.normalizeFlowAck(pedantic); return nil },
 		func(c *Consumer) error { return c.normalizeAck(pedantic) },
 		func(c *Consumer) error { return c.normalizeAckPending(stream, limits, pedantic) },
 		(*Consumer).checkDeliver,
@@ -121,7 +122,7 @@ func (c *Consumer) normalizeAckPending(stream *Stream, limits Limits, pedantic b
 	if l := stream.ConsumerLimits.MaxAckPending; l > 0 && (most <= 0 || l < most) {
 		most = l
 	}
-	if c.MaxAckPending == 0 && c.Ack != AckFlowControl {
+	if c.MaxAckPending == 0 {
 		c.MaxAckPending = defaultMaxAckPending
 		if most > 0 && most < c.MaxAckPending {
 			if pedantic && stream.ConsumerLimits.MaxAckPending == most {
@@ -246,6 +247,20 @@ func (c *Consumer) normalizePull() error {
 	return nil
 }
 
+// normalizeFlowAck turns on what acknowledgement by flow control cannot be without. A pedantic caller has to say it.
+func (c *Consumer) normalizeFlowAck(pedantic bool) {
+	if c.Ack != AckFlowControl || !c.Push() || pedantic {
+		return
+	}
+	c.FlowControl = true
+	if c.Heartbeat == 0 {
+		c.Heartbeat = flowAckHeartbeat
+	}
+}
+
+// flowAckHeartbeat is the only one that acknowledgement by flow control works with.
+const flowAckHeartbeat = time.Second
+
 // checkFlowAck looks at what acknowledgement by flow control asks for.
 func (c *Consumer) checkFlowAck() error {
 	if c.Ack != AckFlowControl {
@@ -256,7 +271,7 @@ func (c *Consumer) checkFlowAck() error {
 		return refuse(FlowAckNeedsPush)
 	case !c.FlowControl:
 		return refuse(FlowAckNeedsFlowControl)
-	case c.Heartbeat != time.Second:
+	case c.Heartbeat != flowAckHeartbeat:
 		return refuse(FlowControlNeedsHeartbeat)
 	case c.MaxAckPending <= 0:
 		return refuse(FlowAckNeedsAckPending)
