@@ -130,8 +130,6 @@ func nameConsumer(call *api.Call, q *api.ConsumerRequest) error {
 		return api.NewError(api.EphemeralWithDurable)
 	case call.Consumer != "" && cfg.Durable != "" && cfg.Durable != call.Consumer:
 		return api.NewError(api.DurableNameMismatch)
-	case call.Consumer != "" && cfg.Name != "" && cfg.Name != call.Consumer:
-		return api.NewError(api.DurableNameMismatch)
 	}
 	if call.Filter != "" {
 		switch {
