@@ -1,10 +1,18 @@
 package jetlog
 
 import (
+	"bytes"
 	"encoding/json"
 	"math/big"
 
+	"runnel/headers"
 	"runnel/jetlog/config"
+)
+
+// Headers of counters.
+const (
+	incrementHeader = "Nats-Incr"
+	sourcesHeader   = "Nats-Counter-Sources"
 )
 
 // total is the payload of a message of a counter stream.
@@ -12,43 +20,112 @@ type total struct {
 	Value string `json:"val"`
 }
 
-// add turns a message of a counter stream into one with the new total of its subject: that of its
-// last message, and what this one adds.
-func (s *Stream) add(a *arrival, m Messages) (Result, error) {
+// seen are the totals of counters of other streams that a counter has taken in, by stream and subject. They
+// stand in the header of its last message.
+type seen map[string]map[string]string
+
+// counterRefusal returns why a message cannot be one of a counter stream, whatever is in it. What other
+// streams have counted comes with a payload.
+func (a *arrival) counterRefusal() config.Code {
 	t := a.terms
 	switch {
 	case !t.increment:
-		return refused(config.CounterMissing), nil
-	case len(a.payload) > 0:
-		return refused(config.CounterPayload), nil
-	case t.last.set || t.lastOnSubject.set || len(t.lastID) > 0 || len(t.rollup) > 0:
-		return refused(config.CounterInvalid), nil
+		return config.CounterMissing
+	case len(a.payload) > 0 && !a.sourced():
+		return config.CounterPayload
+	case !a.internal && (t.last.set || t.lastOnSubject.set || len(t.lastID) > 0 || len(t.rollup) > 0):
+		return config.CounterInvalid
 	}
-	sum, ok := new(big.Int).SetString(string(t.by), 10)
+	return 0
+}
+
+// sourced reports whether a message is a copy from another stream.
+func (a *arrival) sourced() bool { return a.internal && a.terms.hasSource }
+
+// add turns a message of a counter stream into one with the new total of its subject: that of its
+// last message, and what this one adds. One from another stream has the total there, and adds what that has
+// grown since the last one from there: so it does not matter how often it comes.
+func (s *Stream) add(a *arrival, m Messages) (Result, error) {
+	sum, sources, r, err := s.lastTotal(a.subject, m)
+	if err != nil || r.Code != 0 {
+		return r, err
+	}
+	by, ok := new(big.Int).SetString(string(a.terms.by), 10)
 	if !ok {
 		return refused(config.CounterInvalid), nil
 	}
-	state, err := m.Subject(a.subject)
-	if err != nil {
-		return Result{}, err
+	if a.sourced() {
+		if by, ok = sources.take(a); !ok {
+			return refused(config.CounterBroken), nil
+		}
+		a.header = headers.Set(a.header, incrementHeader, by.String())
 	}
-	if state.Count > 0 {
-		last, err := m.Load(state.Last)
+	if len(sources) > 0 {
+		text, err := json.Marshal(sources)
 		if err != nil {
 			return Result{}, err
 		}
-		var before total
-		value, ok := new(big.Int), json.Unmarshal(last.Payload, &before) == nil
-		if ok {
-			_, ok = value.SetString(before.Value, 10)
-		}
-		if !ok {
-			return refused(config.CounterBroken), nil
-		}
-		sum.Add(sum, value)
+		a.header = headers.Set(a.header, sourcesHeader, string(text))
+	} else if _, found := headers.Get(a.header, sourcesHeader); found {
+		a.header = headers.Delete(a.header, sourcesHeader)
 	}
-	a.total = sum.String()
+	a.total = sum.Add(sum, by).String()
 	// The total is digits, which need no escaping.
 	a.payload = []byte(`{"val":"` + a.total + `"}`)
 	return Result{}, nil
+}
+
+// lastTotal returns what the counter of a subject has come to, and what it has taken in.
+func (s *Stream) lastTotal(subject string, m Messages) (*big.Int, seen, Result, error) {
+	sum, sources := new(big.Int), seen{}
+	state, err := m.Subject(subject)
+	if err != nil || state.Count == 0 {
+		return sum, sources, Result{}, err
+	}
+	last, err := m.Load(state.Last)
+	if err != nil {
+		return nil, nil, Result{}, err
+	}
+	text, found := headers.Get(last.Header, sourcesHeader)
+	if !parseTotal(last.Payload, sum) || found && json.Unmarshal(text, &sources) != nil {
+		return nil, nil, refused(config.CounterBroken), nil
+	}
+	return sum, sources, Result{}, nil
+}
+
+// parseTotal reads the payload of a counter.
+func parseTotal(payload []byte, into *big.Int) bool {
+	var t total
+	if json.Unmarshal(payload, &t) != nil {
+		return false
+	}
+	_, ok := into.SetString(t.Value, 10)
+	return ok
+}
+
+// sourceFields is how many fields a Nats-Stream-Source has that tells the subject: stream, sequence,
+// filter, destination, subject.
+const sourceFields = 5
+
+// take notes the total that a message from another stream brings, and returns how much that has grown.
+func (s seen) take(a *arrival) (*big.Int, bool) {
+	value, before := new(big.Int), new(big.Int)
+	fields := bytes.Split(a.terms.source, []byte(" "))
+	if !parseTotal(a.payload, value) || len(fields[0]) == 0 {
+		return nil, false
+	}
+	stream, subject := string(fields[0]), a.subject
+	if len(fields) >= sourceFields {
+		subject = string(fields[sourceFields-1])
+	}
+	if text, ok := s[stream][subject]; ok {
+		if _, ok := before.SetString(text, 10); !ok {
+			return nil, false
+		}
+	}
+	if s[stream] == nil {
+		s[stream] = map[string]string{}
+	}
+	s[stream][subject] = value.String()
+	return value.Sub(value, before), true
 }

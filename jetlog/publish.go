@@ -32,7 +32,7 @@ func (s *Stream) publish(c *command.Publish, m Messages) (Result, error) {
 // batch, which has the messages as they are after the members before.
 func (s *Stream) judge(a *arrival, m Messages, b *batch) (Result, error) {
 	t := a.terms
-	if len(t.stream) > 0 && string(t.stream) != s.config.Name {
+	if len(t.stream) > 0 && string(t.stream) != s.config.Name && !a.internal {
 		return refused(config.WrongStream), nil
 	}
 	if len(t.id) > 0 {
@@ -42,6 +42,11 @@ func (s *Stream) judge(a *arrival, m Messages, b *batch) (Result, error) {
 	}
 	if code, detail := t.refusal(&s.config, a.internal); code != 0 {
 		return refusedWith(code, detail), nil
+	}
+	if s.config.AllowCounter {
+		if code := a.counterRefusal(); code != 0 {
+			return refused(code), nil
+		}
 	}
 	if r, err := s.expected(a, m, b); err != nil || r.Code != 0 {
 		return r, err
@@ -65,6 +70,9 @@ func (s *Stream) judge(a *arrival, m Messages, b *batch) (Result, error) {
 // the batch, on a subject that no member before has written.
 func (s *Stream) expected(a *arrival, m Messages, b *batch) (Result, error) {
 	t := a.terms
+	if a.internal {
+		return Result{}, nil // that was for the stream that it comes from
+	}
 	if t.lastOnSubject.set {
 		if b.wrote(t.on(a.subject)) {
 			return refused(config.WrongLastInBatch), nil
@@ -130,13 +138,14 @@ func arrivalOf(c *command.Publish, at int64, t *terms) arrival {
 	return arrival{subject: c.Subject, terms: t, header: c.Header, payload: c.Payload, at: at, internal: c.Internal, fire: c.Fire}
 }
 
-// check looks at the message by itself: what it asks for and how large it is.
+// check looks at the message by itself: what it asks for and how large it is. What a message from another
+// stream asks for in vain is not held against it, since it was stored there.
 func (a *arrival) check(cfg *config.Stream, b *batch) Result {
 	var refusal string
 	if a.rollSubject, a.rollAll, refusal = a.terms.rollupOf(cfg); refusal == "" {
 		refusal = b.refusesRollup(a)
 	}
-	if refusal != "" {
+	if refusal != "" && !a.internal {
 		return refusedWith(config.RollupFailed, refusal)
 	}
 	size := len(a.header) + len(a.payload)
@@ -150,7 +159,7 @@ func (a *arrival) check(cfg *config.Stream, b *batch) Result {
 		return Result{} // a copy of a message with a TTL keeps the header, which means nothing here
 	}
 	ttl, ok := parseTTL(a.terms.ttl)
-	if !ok {
+	if !ok && !a.internal {
 		return refused(config.TTLInvalid)
 	}
 	if cfg.MarkerTTL > ttl && ttl > 0 && cfg.MaxPerSubject != 1 {

@@ -311,6 +311,8 @@ func (w *world) publish(args []string) command.Command {
 	for _, a := range args[1:] {
 		name, value, isHeader := strings.Cut(a, ":")
 		switch {
+		case strings.HasPrefix(a, "{"):
+			c.Payload = []byte(a)
 		case !isHeader && strings.HasPrefix(a, "size="):
 			c.Payload = bytes.Repeat([]byte("x"), int(number(a[5:])))
 		case !isHeader && a == "internal":

@@ -167,9 +167,10 @@ func (t *terms) on(subject string) string {
 // in it.
 func (t *terms) refusal(cfg *config.Stream, internal bool) (config.Code, string) {
 	switch {
+	case internal:
 	case t.increment && !cfg.AllowCounter:
 		return config.CountersDisabled, ""
-	case len(t.ttl) > 0 && !cfg.AllowTTL && !internal:
+	case len(t.ttl) > 0 && !cfg.AllowTTL:
 		return config.TTLDisabled, ""
 	case len(t.onSubject) > 0 && !t.lastOnSubject.set:
 		return config.ExpectedSubjectSequence, ""
