@@ -64,7 +64,7 @@ func fakeStreams() []monitor.StreamDetail {
 		{
 			Name: "BOTH", Created: epoch, Cluster: alone, Config: &config.Stream{Name: "BOTH"},
 			State:   api.StreamState{Messages: 1, Bytes: 7, FirstSequence: 1, LastSequence: 1},
-			Sources: []*api.SourceInfo{{Name: "X", Lag: 2, Active: api.Never}, {Name: "Y", Lag: 9, Active: time.Second}},
+			Sources: []*api.SourceInfo{{Name: "X", Lag: 9, Active: api.Never}, {Name: "Y", Lag: 2, Active: time.Second}},
 			Sync:    "os",
 		},
 	}
