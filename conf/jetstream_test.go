@@ -199,6 +199,11 @@ func TestJetStreamErrors(t *testing.T) {
 			"1:61: accounts.B.jetstream.max_memory: 41 bytes are more than the server has left for this account: 40 of 100",
 		},
 		{
+			"more memory than two leave",
+			"accounts { A { jetstream { max_mem: 60 } }, B { jetstream { max_mem: 30 } }, C { jetstream { max_mem: 11 } } }\njetstream { max_mem: 100 }",
+			"1:94: accounts.C.jetstream.max_memory: 11 bytes are more than the server has left for this account: 10 of 100",
+		},
+		{
 			"more disk than there is",
 			"accounts { A { jetstream { max_file: 101 } } }\njetstream { max_file: 100 }",
 			"1:28: accounts.A.jetstream.max_store: 101 bytes are more than the server has left for this account: 100 of 100",
