@@ -49,6 +49,7 @@ type consumer struct {
 	session     *session // nil when nothing is going on
 	pusher      *pusher  // nil unless it is a push consumer
 	pin         *pin     // nil unless the consumer pins clients
+	replay      *replay  // nil unless messages come as far apart as they were stored
 }
 
 // session is what a consumer has while something is going on.

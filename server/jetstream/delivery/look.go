@@ -114,6 +114,9 @@ func (t *turn) firsts(a *jetlog.Consumer, m jetlog.Messages, want int) (list []u
 	return list, nil
 }
 
+// replayMessages is how many messages are read at once that are sent at their own pace.
+const replayMessages = 16
+
 // load reads what was chosen, and chooses new messages.
 func (t *turn) load(again []numbers, firsts []uint64, want int) error {
 	log := t.c.stream.log
@@ -135,6 +138,9 @@ func (t *turn) load(again []numbers, firsts []uint64, want int) error {
 		}
 	}
 	room := min(t.room(), want-len(t.picks))
+	if t.c.replay != nil {
+		room = min(room, replayMessages)
+	}
 	if t.pending() == 0 {
 		t.end = len(t.picks) < want
 		return nil
@@ -203,6 +209,9 @@ func (t *turn) address() {
 func (t *turn) stage() int {
 	for i := range t.picks {
 		p := &t.picks[i]
+		if !t.isTime(p) {
+			return i
+		}
 		if t.set.push() {
 			if !t.push(p) {
 				return i
@@ -213,11 +222,34 @@ func (t *turn) stage() int {
 		t.c.at.Consumer++
 		if p.deliveries == 1 {
 			t.c.at.Stream = p.Sequence
+			if t.c.replay != nil {
+				*t.c.replay = replay{p.Time, t.ns}
+			}
 		}
 		t.session.unnoted = append(t.session.unnoted, delivered{Sequence: p.Sequence, Again: p.deliveries > 1})
 		t.sent(p.Sequence)
 	}
 	return len(t.picks)
+}
+
+// replay is the last message that was sent for the first time: when it was stored, and when it was sent. It ends with
+// the first look that finds nothing more: what comes then comes at its own pace.
+type replay struct {
+	stored, sent int64
+}
+
+// isTime reports whether a message is as far from the one before it as it was stored.
+func (t *turn) isTime(p *pick) bool {
+	r := t.c.replay
+	if r == nil || r.sent == 0 || p.deliveries > 1 {
+		return true
+	}
+	at := r.sent + p.Time - r.stored
+	if at <= t.ns {
+		return true
+	}
+	t.stall, t.until = Replaying, at
+	return false
 }
 
 // size is what a message counts for in max_bytes and flow control.

@@ -14,10 +14,7 @@ type pusher struct {
 	beat           int64  // when a heartbeat is due
 	rests          int64  // until when nothing is sent, since nobody took it
 	flow           window
-
-	free int64 // when the rate allows the next message
-	// The last message that was sent for the first time: when it was stored, and when it was sent.
-	stored, sent int64
+	free           int64 // when the rate allows the next message
 }
 
 // interest is news of whether somebody listens; the pusher says which watch it comes from.
@@ -82,8 +79,6 @@ func (t *turn) wantPush() int {
 		t.stall, t.until = RateLimit, p.free
 	case t.w.out.Blocked(t.c.stream.account, p.subject, p.queue, t.c.wake):
 		t.stall, t.until = SlowClient, t.ns+int64(blockedPause)
-	case t.set.original:
-		return 1
 	default:
 		return turnMessages
 	}
@@ -93,16 +88,12 @@ func (t *turn) wantPush() int {
 // push sends a message to whoever listens; it is false when it may not be sent now.
 func (t *turn) push(m *pick) bool {
 	p := t.c.pusher
-	first := m.deliveries == 1
 	switch {
 	case p.flow.full(t.set):
 		t.stall = FlowControl
 		return false
 	case p.free > t.ns:
 		t.stall, t.until = RateLimit, p.free
-		return false
-	case t.set.original && first && p.sent != 0 && p.sent+m.Time-p.stored > t.ns:
-		t.stall, t.until = Replaying, p.sent+m.Time-p.stored
 		return false
 	}
 	if t.w.out.Deliver(t.c.stream.account, p.subject, p.queue, m.Subject, m.reply, m.Header, m.Payload) == 0 {
@@ -114,9 +105,6 @@ func (t *turn) push(m *pick) bool {
 	t.w.bytes += size
 	if t.set.rate > 0 {
 		p.free = max(p.free, t.ns-int64(rateBurst)) + int64(float64(size)*float64(time.Second)/float64(t.set.rate))
-	}
-	if first {
-		p.stored, p.sent = m.Time, t.ns
 	}
 	if t.set.heartbeat > 0 {
 		p.beat = t.ns + int64(t.set.heartbeat)

@@ -120,6 +120,9 @@ func (t *turn) configure() {
 	case set != nil:
 		if c.settings.Swap(set) == nil {
 			c.used = t.ns
+			if set.original {
+				c.replay = &replay{}
+			}
 		}
 		c.stream.interest.change(c, set.filter)
 		t.configurePush(set)
@@ -142,15 +145,15 @@ func (t *turn) follow(a *jetlog.Consumer) {
 
 // deliver sends what there is, as much as is wanted and as a turn may.
 func (t *turn) deliver() {
-	want := t.want()
+	c, want := t.c, t.want()
 	if want == 0 || t.session.reading.at > t.ns || len(t.session.outbox) > 0 {
-		t.c.setHungry(false)
+		c.setHungry(false)
 		return
 	}
 	// Before the look, so that a message that comes behind it finds a hungry consumer.
-	t.c.setHungry(true)
+	c.setHungry(true)
 	if !t.look(want) {
-		t.c.setHungry(false)
+		c.setHungry(false)
 		return
 	}
 	sent := t.stage()
@@ -159,8 +162,11 @@ func (t *turn) deliver() {
 	t.gave = sent > 0
 	t.more = sent > 0 && t.want() > 0 && (sent < len(t.picks) || !t.end)
 	t.end = t.end && sent == len(t.picks)
+	if t.end {
+		c.replay = nil
+	}
 	if !t.end && !(t.set.priority == config.PriorityOverflow && len(t.session.waiting.list) > 0) {
-		t.c.setHungry(false)
+		c.setHungry(false)
 	}
 }
 
@@ -230,13 +236,11 @@ func (t *turn) inUse() bool {
 	}
 	w := &t.session.waiting
 	if len(w.list) > 0 && t.ns-c.used >= int64(t.set.inactive) {
+		c.used = t.ns
 		t.sweep()
 	}
 	if len(w.list) == 0 {
 		return false
-	}
-	if t.ns-c.used >= int64(t.set.inactive) {
-		c.used = t.ns
 	}
 	if w.due == 0 || w.due > t.ns+int64(t.set.inactive) {
 		t.mustBy(t.ns + int64(t.set.inactive)) // they may go without a word
