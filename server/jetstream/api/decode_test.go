@@ -83,6 +83,7 @@ func TestDecodeValues(t *testing.T) {
 		{"time", `{"mirror":{"opt_start_time":"foo"}}`, `parsing time "foo" as "2006-01-02T15:04:05Z07:00": cannot parse "foo" as "2006"`},
 		{"duplicate", `{"name":"a","name":"a"}`, `json: duplicate field "name" at offset 13`},
 		{"duplicate in another case", `{"name":"a","NAME":"a"}`, `json: duplicate field "NAME" at offset 13`},
+		{"duplicate in another alphabet", `{"subjects":[],"ſubjects":[]}`, "json: duplicate field \"ſubjects\" at offset 16"},
 		{"duplicate with an escape", `{"name":"a","n\u0061me":"a"}`, `json: duplicate field "name" at offset 13`},
 		{"duplicate inside", `{"mirror":{"name":"a","name":"b"}}`, `json: duplicate field "name" at offset 23`},
 		{"duplicate in metadata", `{"metadata":{"a":"b","a":"c"}}`, `json: duplicate field "a" at offset 22`},

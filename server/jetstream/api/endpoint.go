@@ -94,7 +94,7 @@ var rows = [endpoints]row{
 	CallStreamDelete:            {words: "STREAM.DELETE", parts: "s", kind: "stream_delete", body: bodyRefused, flags: mutates, empty: newAnswer[PlainAnswer]},
 	CallStreamPurge:             {words: "STREAM.PURGE", parts: "s", kind: "stream_purge", body: bodyOptional, flags: mutates, empty: newAnswer[PurgeAnswer]},
 	CallStreamMessageDelete:     {words: "STREAM.MSG.DELETE", parts: "s", kind: "stream_msg_delete", body: bodyRequired, flags: mutates, empty: newAnswer[PlainAnswer]},
-	CallStreamSnapshot:          {words: "STREAM.SNAPSHOT", parts: "s", kind: "stream_snapshot", body: bodyRequired, flags: mutates, empty: newAnswer[SnapshotAnswer]},
+	CallStreamSnapshot:          {words: "STREAM.SNAPSHOT", parts: "s", kind: "stream_snapshot", body: bodyRequired, empty: newAnswer[SnapshotAnswer]},
 	CallStreamRestore:           {words: "STREAM.RESTORE", parts: "s", kind: "stream_restore", body: bodyRequired, flags: mutates, empty: newAnswer[RestoreAnswer]},
 	CallStreamPeerRemove:        {words: "STREAM.PEER.REMOVE", parts: "s", kind: "stream_remove_peer", body: bodyRequired, flags: mutates, empty: newAnswer[PlainAnswer]},
 	CallStreamPeerEvacuate:      {words: "STREAM.PEER.EVACUATE", parts: "s", kind: "stream_evacuate_peer", body: bodyRequired, flags: mutates, empty: newAnswer[PlainAnswer]},

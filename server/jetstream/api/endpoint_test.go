@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,20 +108,21 @@ func TestUnknownSubject(t *testing.T) {
 func TestTraits(t *testing.T) {
 	looks := []api.Endpoint{
 		api.CallUnknown, api.CallAccountInfo, api.CallStreamInfo, api.CallStreamNames, api.CallStreamList, api.CallStreamMessageGet,
-		api.CallConsumerInfo, api.CallConsumerNames, api.CallConsumerList, api.CallConsumerNext, api.CallDirectGet,
+		api.CallStreamSnapshot, api.CallConsumerInfo, api.CallConsumerNames, api.CallConsumerList, api.CallConsumerNext, api.CallDirectGet,
 	}
-	for _, e := range looks {
-		if e.Mutates() || e.System() {
-			t.Errorf("%s: got changes %v, system %v", e, e.Mutates(), e.System())
+	system := []api.Endpoint{
+		api.CallMetaStepDown, api.CallMetaRescue, api.CallServerRemove, api.CallServerEvacuate, api.CallAccountPurge,
+		api.CallAccountStreamMove, api.CallAccountStreamCancelMove,
+	}
+	for e := api.CallUnknown; e <= api.CallAccountStreamCancelMove; e++ {
+		if got, want := e.Mutates(), !slices.Contains(looks, e); got != want {
+			t.Errorf("%s changes something: got %v, want %v", e, got, want)
+		}
+		if got, want := e.System(), slices.Contains(system, e); got != want {
+			t.Errorf("%s is the system account's: got %v, want %v", e, got, want)
 		}
 	}
-	if e := api.CallStreamCreate; !e.Mutates() || e.System() {
-		t.Errorf("%s: got changes %v, system %v", e, e.Mutates(), e.System())
-	}
-	if e := api.CallServerRemove; !e.Mutates() || !e.System() {
-		t.Errorf("%s: got changes %v, system %v", e, e.Mutates(), e.System())
-	}
-	if e := api.Endpoint(200); e.Mutates() || e.String() != "unknown" || e.Type() != api.CallUnknown.Type() {
+	if e := api.Endpoint(200); e.Mutates() || e.System() || e.String() != "unknown" || e.Type() != api.CallUnknown.Type() {
 		t.Errorf("no endpoint: got %s %s", e, e.Type())
 	}
 }

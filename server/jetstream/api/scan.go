@@ -120,7 +120,7 @@ func (s *scanner) text() error {
 	o.key = name
 	folded := name
 	if !o.exact {
-		folded = strings.ToLower(name)
+		folded = strings.ToLower(strings.ToUpper(name)) // as encoding/json folds: there are two small s, for one
 	}
 	if o.names[folded] {
 		return fmt.Errorf("json: duplicate field %q at offset %d", name, start)
