@@ -3,12 +3,17 @@ package bench
 import (
 	"context"
 	"fmt"
+	"os"
+	"strings"
 )
 
 // Comparison measures two servers in alternation.
 type Comparison struct {
-	// A and B are the servers' command lines, as StartServer takes them.
+	// A and B are the servers' command lines, as StartServer takes them; {dir} stands for a new
+	// folder, which is removed after the run.
 	A, B string
+	// Dir is where these folders are made; empty for the system's place for temporary files.
+	Dir string
 	// Cases are what each server runs.
 	Cases []Case
 	// Rounds is how often each case runs on each server.
@@ -101,9 +106,31 @@ func (c Comparison) single(ctx context.Context, test Case, side Side) Result {
 	if side == SideB {
 		command = c.B
 	}
-	server, err := StartServer(ctx, command, c.Port, c.Target.Options...)
-	if err != nil {
+	failed := func(err error) Result {
 		return Result{Case: test.Name, Params: test.Params, Verdict: VerdictOff, Partial: true, Error: err.Error()}
+	}
+	var dir string
+	if strings.Contains(command, "{dir}") {
+		var err error
+		if dir, err = os.MkdirTemp(c.Dir, "runnel-bench-"); err != nil {
+			return failed(fmt.Errorf("make a folder for the server: %w", err))
+		}
+	}
+	result := c.measure(ctx, test, command, dir, failed)
+	if dir == "" {
+		return result
+	}
+	if err := os.RemoveAll(dir); err != nil && result.Error == "" {
+		result.Error = fmt.Sprintf("remove the server's folder: %v", err)
+	}
+	return result
+}
+
+// measure runs one case on a server that it starts and ends.
+func (c Comparison) measure(ctx context.Context, test Case, command, dir string, failed func(error) Result) Result {
+	server, err := startServer(ctx, command, c.Port, dir, c.Target.Options)
+	if err != nil {
+		return failed(err)
 	}
 	defer server.Stop()
 	target := c.Target

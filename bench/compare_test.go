@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"runnel/bench"
+	"runnel/bench/verify"
 )
 
 // single is a run with given cost and throughput.
@@ -24,7 +25,7 @@ func single(round int, side bench.Side, name string, cpu, rate float64) bench.Si
 func compared() bench.Compared {
 	failed := single(2, bench.SideB, "idle", 50, 10)
 	failed.Result.Verdict = bench.VerdictFailed
-	failed.Result.Tally = bench.Tally{Delivered: 3, Duplicated: 1, Notes: []string{"sub: sequence 1 again"}}
+	failed.Result.Tally = verify.Tally{Delivered: 3, Duplicated: 1, Notes: []string{"sub: sequence 1 again"}}
 	memory := func(s bench.Single, each float64) bench.Single {
 		s.Result.RSSPerConnection = &each
 		s.Result.Latency = &bench.Latency{P50: each, P99: each * 10}

@@ -8,8 +8,10 @@
 //   - workload_*.go run them: a session owns the connections and the watchdog,
 //     a flow moves messages from publishers to subscribers, the request and
 //     connection scenarios have their own shape;
-//   - verify.go checks every delivery: per publisher gapless, in order, once,
-//     and unchanged;
+//   - stream*.go do the same for streams, key-value and object stores, mostly as
+//     operations.go has it: workers side by side, each waiting for its own;
+//   - the package verify checks every delivery: per publisher gapless, in order,
+//     once, and unchanged;
 //   - measure*.go know the latency histogram and what the operating system says
 //     about the server process;
 //   - result.go and report*.go turn a run into numbers, tables, CSV and JSON;

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"runnel/bench"
+	"runnel/bench/verify"
 )
 
 // A scenario against a server that is running, as a table on the standard
 // output. Ctrl-C or a deadline give a partial result.
 func ExampleCase_Run() {
-	cases, err := bench.Select([]string{"pubsub-128", "request"}, bench.Overrides{Scale: 0.1})
+	cases, err := bench.Core().Select([]string{"pubsub-128", "request"}, bench.Overrides{Scale: 0.1})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -31,7 +32,7 @@ func ExampleCase_Run() {
 
 // Two servers in alternation, and a threshold for the costs of the second.
 func ExampleComparison_Run() {
-	cases, err := bench.Select([]string{"all"}, bench.Overrides{})
+	cases, err := bench.Core().Select([]string{"all"}, bench.Overrides{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -48,8 +49,8 @@ func ExampleComparison_Run() {
 	}
 }
 
-func ExampleSelect() {
-	cases, err := bench.Select([]string{"fanout*", "queue"}, bench.Overrides{
+func ExampleSuite_Select() {
+	cases, err := bench.Core().Select([]string{"fanout*", "queue"}, bench.Overrides{
 		Params: bench.Params{Subscribers: 4},
 		Sizes:  []int{64},
 	})
@@ -57,7 +58,7 @@ func ExampleSelect() {
 	for _, c := range cases {
 		fmt.Println(c.Name, c.Params.Messages)
 	}
-	_, err = bench.Select([]string{"fanfare"}, bench.Overrides{})
+	_, err = bench.Core().Select([]string{"fanfare"}, bench.Overrides{})
 	fmt.Println(err)
 	// Output:
 	// <nil>
@@ -68,12 +69,12 @@ func ExampleSelect() {
 
 func ExampleVerifier() {
 	// Publisher 7 sent four messages; this subscription is to get every other.
-	v := bench.NewVerifier("subscriber", bench.Lane{Publisher: 7, Stride: 2})
-	payload := bench.NewPayload(16, 7)
+	v := verify.NewVerifier("subscriber", verify.Lane{Publisher: 7, Stride: 2})
+	payload := verify.NewPayload(16, 7)
 	v.Observe(payload.Stamped(0, 0))
 	v.Observe(payload.Stamped(1, 0))
 	v.Observe(payload.Stamped(0, 0))
-	tally := bench.Settle(map[uint32]uint64{7: 4}, v)
+	tally := verify.Settle(map[uint32]uint64{7: 4}, v)
 	fmt.Println(tally.OK())
 	for _, note := range tally.Notes {
 		fmt.Println(note)

@@ -15,9 +15,6 @@ var (
 	Redacted           = redacted
 )
 
-// MaxTracked is the bound of a verifier's bitmap.
-const MaxTracked = maxTracked
-
 // Due gives the plan of a paced publisher.
 func Due(start time.Time, rate float64, index, publishers int, message uint64) time.Time {
 	return newSpread(start, rate, index, publishers).due(message)

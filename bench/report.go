@@ -125,6 +125,9 @@ func csvColumns() []csvColumn {
 		{"foreign", func(r *Result) string { return integer(r.Tally.Foreign) }},
 		{"partial", func(r *Result) string { return strconv.FormatBool(r.Partial) }},
 		{"error", func(r *Result) string { return r.Error }},
+		{"batch", func(r *Result) string { return integer(r.Params.Batch) }},
+		{"replicas", func(r *Result) string { return integer(r.Params.Replicas) }},
+		{"memory", func(r *Result) string { return strconv.FormatBool(r.Params.Memory) }},
 	}
 }
 

@@ -33,14 +33,14 @@ func humanColumns() []humanColumn {
 	}
 	return []humanColumn{
 		{"scenario", "", always, func(r *Result) string { return r.Case }},
-		{"messages", "published messages; round trips for request, opened connections for connections", always, func(r *Result) string { return formatCount(float64(r.Messages)) }},
+		{"messages", "published messages; round trips for request, opened connections for connections, what was read, put or got for js", always, func(r *Result) string { return formatCount(float64(r.Messages)) }},
 		{"msg/s", "the same, per second", always, func(r *Result) string { return formatCount(r.MessagesPerSecond) }},
 		{"delivered/s", "what all subscribers together received, per second", hasDeliveries, func(r *Result) string { return formatCount(r.DeliveriesPerSecond) }},
 		{"payload/s", "payload in and out of the server, per second", func(r *Result) bool { return r.BytesPerSecond > 0 }, func(r *Result) string { return formatBytes(r.BytesPerSecond) }},
 		{"cpu/msg", "CPU time of the server process for each message", hasUsage, func(r *Result) string { return formatMicroseconds(*r.CPUPerMessage) }},
 		{"memory", "resident memory of the server process at its highest", func(r *Result) bool { return r.RSSPeak != nil }, func(r *Result) string { return formatBytes(float64(*r.RSSPeak)) }},
 		{"memory/conn", "growth of that for each connection", hasConnections, func(r *Result) string { return formatBytes(*r.RSSPerConnection) }},
-		latency("p50", "half of the messages (requests, connects) took at most this long", func(l *Latency) float64 { return l.P50 }),
+		latency("p50", "half of the messages (requests, connects, acknowledgements) took at most this long", func(l *Latency) float64 { return l.P50 }),
 		latency("p90", "90 % at most this", func(l *Latency) float64 { return l.P90 }),
 		latency("p99", "99 % at most this", func(l *Latency) float64 { return l.P99 }),
 		latency("p99.9", "999 of 1000 at most this", func(l *Latency) float64 { return l.P999 }),
@@ -160,8 +160,8 @@ func Brief(r *Result) string {
 const listWidth = 76
 
 // WriteList explains the scenarios and names their cases.
-func WriteList(w io.Writer) error {
-	for _, s := range Scenarios() {
+func (u Suite) WriteList(w io.Writer) error {
+	for _, s := range u.scenarios {
 		var cases []string
 		for _, p := range s.Variants {
 			cases = append(cases, s.Name+s.label(p))

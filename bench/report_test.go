@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"runnel/bench"
+	"runnel/bench/verify"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -47,13 +48,13 @@ func results() []bench.Result {
 			Params:   bench.Params{Messages: 1e6, SizeBytes: 128, Publishers: 1, Subscribers: 1},
 			Messages: 1e6, Deliveries: 1e6, Seconds: 2, MessagesPerSecond: 5e5, DeliveriesPerSecond: 5e5, BytesPerSecond: 128e6,
 			CPUSeconds: new(0.75), CPUPerMessage: new(0.75), RSSBefore: new(int64(10 << 20)), RSSPeak: new(int64(12345678)),
-			Verdict: bench.VerdictPassed, Tally: bench.Tally{Delivered: 1050000},
+			Verdict: bench.VerdictPassed, Tally: verify.Tally{Delivered: 1050000},
 		},
 		{
 			Case: "fanout10-1k", Server: "s1 2.15.2", Started: started,
 			Params:   bench.Params{Messages: 1000, SizeBytes: 1024, Publishers: 1, Subscribers: 10},
 			Messages: 1000, Deliveries: 9999, Seconds: 0.5, MessagesPerSecond: 2000, DeliveriesPerSecond: 19998, BytesPerSecond: 22525952,
-			Verdict: bench.VerdictFailed, Tally: bench.Tally{Delivered: 9999, Lost: 1, Notes: []string{"subscriber 3: publisher 0: 1 lost, the first is sequence 17"}},
+			Verdict: bench.VerdictFailed, Tally: verify.Tally{Delivered: 9999, Lost: 1, Notes: []string{"subscriber 3: publisher 0: 1 lost, the first is sequence 17"}},
 			Partial: true, Error: "stalled: nothing moved for 10s",
 		},
 		{
@@ -61,7 +62,7 @@ func results() []bench.Result {
 			Params:   bench.Params{Messages: 100, SizeBytes: 128, Publishers: 1, Subscribers: 1, Inflight: 1, Rate: 0.5},
 			Messages: 100, Deliveries: 100, Seconds: 1, MessagesPerSecond: 100, DeliveriesPerSecond: 100, BytesPerSecond: 25600,
 			Latency: &bench.Latency{Count: 100, Mean: 120.5, P50: 99.4, P90: 999.7, P99: 12_345, P999: 2_000_000, Max: 2_000_000},
-			Verdict: bench.VerdictPassed, Tally: bench.Tally{Delivered: 105},
+			Verdict: bench.VerdictPassed, Tally: verify.Tally{Delivered: 105},
 		},
 		{
 			Case: "connections1000", Server: "s1 2.15.2", Started: started,
@@ -158,7 +159,7 @@ func TestJSONSchema(t *testing.T) {
 
 func TestList(t *testing.T) {
 	var out bytes.Buffer
-	if err := bench.WriteList(&out); err != nil {
+	if err := bench.Core().WriteList(&out); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "list.human", out.Bytes())

@@ -1,6 +1,10 @@
 package bench
 
-import "time"
+import (
+	"time"
+
+	"runnel/bench/verify"
+)
 
 // Verdicts of the verification of a run.
 const (
@@ -40,8 +44,8 @@ type Result struct {
 	Latency *Latency `json:"latency_us"`
 
 	// Verdict is one of the Verdict constants, Tally what it rests on.
-	Verdict string `json:"verdict"`
-	Tally   Tally  `json:"tally"`
+	Verdict string       `json:"verdict"`
+	Tally   verify.Tally `json:"tally"`
 	// Partial says that the run ended early: the numbers hold for the part that
 	// was done. Error says why, or what else failed.
 	Partial bool   `json:"partial"`

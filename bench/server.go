@@ -39,16 +39,25 @@ type Server struct {
 // one. The options are those of its clients. The process that is started must be
 // the server itself: a script has to exec it.
 func StartServer(ctx context.Context, commandLine string, port int, options ...nats.Option) (*Server, error) {
+	return startServer(ctx, commandLine, port, "", options)
+}
+
+// startServer is StartServer with a folder for which {dir} stands.
+func startServer(ctx context.Context, commandLine string, port int, dir string, options []nats.Option) (*Server, error) {
 	port, err := freePort(port)
 	if err != nil {
 		return nil, err
 	}
-	args, err := splitCommand(strings.ReplaceAll(commandLine, "{port}", strconv.Itoa(port)))
+	args, err := splitCommand(commandLine)
 	if err != nil {
 		return nil, err
 	}
 	if len(args) == 0 {
 		return nil, errors.New("the server command is empty")
+	}
+	fill := strings.NewReplacer("{port}", strconv.Itoa(port), "{dir}", dir)
+	for i := range args {
+		args[i] = fill.Replace(args[i])
 	}
 	s := &Server{
 		url:     "nats://127.0.0.1:" + strconv.Itoa(port),

@@ -172,7 +172,7 @@ func TestScenariosAgainstRealServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
-	cases, err := bench.Select([]string{"all"}, bench.Overrides{Scale: 0.01})
+	cases, err := bench.Core().Select([]string{"all"}, bench.Overrides{Scale: 0.01})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,10 +23,17 @@ type Params struct {
 	Publishers int `json:"publishers"`
 	// Subscribers counts subscribing connections (responders in request).
 	Subscribers int `json:"subscribers"`
-	// Subjects counts the distinct subjects of subjects.
+	// Subjects counts the distinct subjects of subjects, the keys of a bucket, and the consumers of
+	// filters.
 	Subjects int `json:"subjects"`
-	// Inflight is how many requests each requester has outstanding at most.
+	// Inflight is how many requests or publishes each client has outstanding at most.
 	Inflight int `json:"inflight"`
+	// Batch is how many messages a reader of a stream asks for at a time.
+	Batch int `json:"batch,omitempty"`
+	// Replicas is how many servers keep the stream; 0 means one.
+	Replicas int `json:"replicas,omitempty"`
+	// Memory keeps the stream in memory instead of on disk.
+	Memory bool `json:"memory,omitempty"`
 	// Connections counts the idle connections of connections.
 	Connections int `json:"connections"`
 	// Rate is messages a second over all publishers; 0 means as fast as possible.
@@ -55,7 +62,30 @@ type Scenario struct {
 	run func(context.Context, *session) error
 	// alone says that it needs no second party, and may be part of "all".
 	alone bool
+	// chunked says that a payload may be larger than a message.
+	chunked bool
+	// counted says that it cannot run for a time, since what it reads is stored before.
+	counted bool
 }
+
+// Suite is a set of scenarios: what one kind of server can do.
+type Suite struct {
+	command   string // that lists it
+	scenarios []Scenario
+}
+
+// Core returns the scenarios of plain messages, which every server can run.
+func Core() Suite {
+	return Suite{"runnel bench list", slices.Concat(flowScenarios(), wideScenarios(), otherScenarios())}
+}
+
+// Streams returns the scenarios of streams, key-value and object stores, for servers with JetStream.
+func Streams() Suite {
+	return Suite{"runnel bench js list", slices.Concat(publishScenarios(), readScenarios(), storeScenarios())}
+}
+
+// Scenarios lists all scenarios in the order in which they run and are explained.
+func (u Suite) Scenarios() []Scenario { return u.scenarios }
 
 // Case is a scenario with all its parameters: one row of a report.
 type Case struct {
@@ -71,12 +101,6 @@ const (
 	// pacedSeconds is how long a paced run lasts by default.
 	pacedSeconds = 3
 )
-
-// Scenarios lists all scenarios in the order in which they run and are
-// explained.
-func Scenarios() []Scenario {
-	return slices.Concat(flowScenarios(), wideScenarios(), otherScenarios())
-}
 
 // flowScenarios are those with one subject per flow of messages.
 func flowScenarios() []Scenario {
@@ -183,8 +207,11 @@ func bySubjects(p Params) string    { return strconv.Itoa(p.Subjects) + bySize(p
 func byInflight(p Params) string    { return strconv.Itoa(p.Inflight) + bySize(p) }
 func byConnections(p Params) string { return strconv.Itoa(p.Connections) }
 
-// sizeName shortens whole KiB to "1k".
+// sizeName shortens whole KiB to "1k", whole MiB to "1m".
 func sizeName(size int) string {
+	if size >= 1<<20 && size%(1<<20) == 0 {
+		return strconv.Itoa(size>>20) + "m"
+	}
 	if size >= 1<<10 && size%(1<<10) == 0 {
 		return strconv.Itoa(size>>10) + "k"
 	}
@@ -212,11 +239,11 @@ type Overrides struct {
 // is that of a scenario or a case, a prefix of either followed by *, or "all"
 // for every scenario that needs no second party. Cases that become equal by the
 // overrides are listed once.
-func Select(names []string, o Overrides) ([]Case, error) {
+func (u Suite) Select(names []string, o Overrides) ([]Case, error) {
 	var chosen []Case
 	for _, name := range names {
 		found := false
-		for _, s := range Scenarios() {
+		for _, s := range u.scenarios {
 			for _, p := range s.Variants {
 				if !s.selected(name, p) {
 					continue
@@ -226,7 +253,7 @@ func Select(names []string, o Overrides) ([]Case, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("unknown scenario %q: `runnel bench list` shows all", name)
+			return nil, fmt.Errorf("unknown scenario %q: `%s` shows all", name, u.command)
 		}
 	}
 	return distinct(chosen), nil
@@ -281,7 +308,11 @@ func (p Params) overridden(o Params) Params {
 	if o.Rate > 0 && p.Publishers > 0 {
 		p.Rate = o.Rate
 	}
-	p.Duration = o.Duration
+	p.Batch = replace(p.Batch, o.Batch)
+	p.Replicas, p.Memory = o.Replicas, o.Memory
+	if o.Duration > 0 {
+		p.Duration = o.Duration
+	}
 	return p
 }
 
@@ -306,11 +337,17 @@ func (s Scenario) settle(p Params, o Overrides) Params {
 			p.Connections = max(1, int(float64(p.Connections)*scale))
 		}
 	case o.Messages > 0:
-		p.Messages = o.Messages
-	case p.Duration > 0:
+		p.Messages, p.Duration = o.Messages, o.Duration
+	case p.Duration > 0 && !s.counted:
 		p.Messages = 0
+		if o.Duration == 0 {
+			p.Duration = time.Duration(float64(p.Duration) * scale)
+		}
 	default:
 		p.Messages = max(1, int64(math.Round(float64(s.defaultMessages(p))*scale)))
+	}
+	if s.counted {
+		p.Duration = 0
 	}
 	return p
 }

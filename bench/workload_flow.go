@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"runnel/bench/verify"
 )
 
 // topology says who publishes where and who must get what.
@@ -30,7 +32,7 @@ type listenerPlan struct {
 	pattern string
 	queue   string
 	header  nats.Header // what every message must carry
-	lanes   []Lane
+	lanes   []verify.Lane
 }
 
 // flow moves messages through a topology, in a warm-up and a measured phase.
@@ -224,7 +226,7 @@ func (f *flow) settle(err error) {
 
 // settle joins the verdict and the latencies of one group of listeners.
 func (m *measurement) settle(sent map[uint32]uint64, group []*listener) {
-	verifiers := make([]*Verifier, 0, len(group))
+	verifiers := make([]*verify.Verifier, 0, len(group))
 	for _, l := range group {
 		verifier, latency := l.detach()
 		if verifier != nil {
@@ -233,7 +235,7 @@ func (m *measurement) settle(sent map[uint32]uint64, group []*listener) {
 		m.addLatency(latency)
 	}
 	if len(verifiers) > 0 {
-		m.tally.Add(Settle(sent, verifiers...))
+		m.tally.Add(verify.Settle(sent, verifiers...))
 	}
 }
 

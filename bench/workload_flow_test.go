@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"runnel/bench"
+	"runnel/bench/verify"
 )
 
 // testStall is the patience of runs that lose messages, and have to wait for it.
@@ -21,7 +22,7 @@ func small(t *testing.T, name string, change func(*bench.Overrides)) bench.Case 
 	if change != nil {
 		change(&o)
 	}
-	cases, err := bench.Select([]string{name}, o)
+	cases, err := bench.Core().Select([]string{name}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,19 +135,19 @@ func TestFaultsAreFound(t *testing.T) {
 		name     string
 		scenario string
 		fault    fault
-		want     bench.Tally
+		want     verify.Tally
 	}{
-		{"lost", "pubsub-128", lose, bench.Tally{Lost: 1}},
-		{"lost for each of three", "fanout10-128", lose, bench.Tally{Lost: 3}},
-		{"lost in a queue group", "queue", lose, bench.Tally{Lost: 1}},
-		{"lost over many subjects", "subjects", lose, bench.Tally{Lost: 3}},
-		{"duplicated", "pubsub-128", repeat, bench.Tally{Duplicated: 1}},
-		{"duplicated at the end", "pubsub-128", repeatLast, bench.Tally{Duplicated: 1}},
-		{"duplicated in a queue group", "queue", repeat, bench.Tally{Duplicated: 1}},
-		{"reordered", "pubsub-128", late(500), bench.Tally{Reordered: 1}},
-		{"corrupted", "pubsub-128", spoil, bench.Tally{Corrupted: 1, Lost: 1}},
-		{"wrong subject", "subjects", stray, bench.Tally{Foreign: 1, Lost: 1}},
-		{"header gone", "headers", stripped, bench.Tally{Corrupted: 1}},
+		{"lost", "pubsub-128", lose, verify.Tally{Lost: 1}},
+		{"lost for each of three", "fanout10-128", lose, verify.Tally{Lost: 3}},
+		{"lost in a queue group", "queue", lose, verify.Tally{Lost: 1}},
+		{"lost over many subjects", "subjects", lose, verify.Tally{Lost: 3}},
+		{"duplicated", "pubsub-128", repeat, verify.Tally{Duplicated: 1}},
+		{"duplicated at the end", "pubsub-128", repeatLast, verify.Tally{Duplicated: 1}},
+		{"duplicated in a queue group", "queue", repeat, verify.Tally{Duplicated: 1}},
+		{"reordered", "pubsub-128", late(500), verify.Tally{Reordered: 1}},
+		{"corrupted", "pubsub-128", spoil, verify.Tally{Corrupted: 1, Lost: 1}},
+		{"wrong subject", "subjects", stray, verify.Tally{Foreign: 1, Lost: 1}},
+		{"header gone", "headers", stripped, verify.Tally{Corrupted: 1}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -176,7 +177,7 @@ func TestDuplicateBehindTheEndIsFound(t *testing.T) {
 		return []message{m}
 	}
 	r := run(t, f, small(t, "pubsub-128", func(o *bench.Overrides) { o.Publishers, o.Subscribers = 1, 1 }), nil)
-	checkTally(t, r.Tally, bench.Tally{Delivered: 1051, Duplicated: 1})
+	checkTally(t, r.Tally, verify.Tally{Delivered: 1051, Duplicated: 1})
 }
 
 func TestLossEndsTheRun(t *testing.T) {
@@ -204,15 +205,15 @@ func TestReplyFaultsAreFound(t *testing.T) {
 	tests := []struct {
 		name, scenario string
 		fault          fault
-		want           bench.Tally
+		want           verify.Tally
 	}{
 		// The responder echoes what it gets, so a request's fault shows in the reply.
-		{"lost", "request50-128", lose, bench.Tally{Lost: 1}},
-		{"lost, paced", "request50-128", lose, bench.Tally{Lost: 1}},
-		{"answered twice", "request50-128", repeat, bench.Tally{Duplicated: 1}},
-		{"answered twice, one in flight", "request1-128", repeat, bench.Tally{Duplicated: 1}},
-		{"corrupted", "request1-128", altered(500, corrupt), bench.Tally{Corrupted: 1, Lost: 1}},
-		{"answer to another request", "request1-128", wrong(), bench.Tally{Foreign: 1}},
+		{"lost", "request50-128", lose, verify.Tally{Lost: 1}},
+		{"lost, paced", "request50-128", lose, verify.Tally{Lost: 1}},
+		{"answered twice", "request50-128", repeat, verify.Tally{Duplicated: 1}},
+		{"answered twice, one in flight", "request1-128", repeat, verify.Tally{Duplicated: 1}},
+		{"corrupted", "request1-128", altered(500, corrupt), verify.Tally{Corrupted: 1, Lost: 1}},
+		{"answer to another request", "request1-128", wrong(), verify.Tally{Foreign: 1}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -481,4 +482,74 @@ func TestNobodyListens(t *testing.T) {
 			t.Errorf("%s: got partial %v, server %q, error %q", name, r.Partial, r.Server, r.Error)
 		}
 	}
+}
+
+// one is the lane of all messages of publisher 0.
+var one = verify.Lane{Publisher: 0, Stride: 1}
+
+// observe feeds sequences of publisher 0.
+func observe(v *verify.Verifier, sequences ...uint64) {
+	p := verify.NewPayload(16, 0)
+	for _, sequence := range sequences {
+		v.Observe(p.Stamped(sequence, 0))
+	}
+}
+
+func TestVerifier(t *testing.T) {
+	thirds := verify.Lane{Publisher: 0, Stride: 3, Offset: 1}
+	tests := []struct {
+		name string
+		lane verify.Lane
+		sent uint64
+		got  []uint64
+		want verify.Tally
+		note string
+	}{
+		{"all", one, 4, []uint64{0, 1, 2, 3}, verify.Tally{Delivered: 4}, ""},
+		{"none of none", one, 0, nil, verify.Tally{}, ""},
+		{"first lost", one, 3, []uint64{1, 2}, verify.Tally{Delivered: 2, Lost: 1}, "the first is sequence 0"},
+		{"one lost", one, 4, []uint64{0, 1, 3}, verify.Tally{Delivered: 3, Lost: 1}, "the first is sequence 2"},
+		{"end lost", one, 100, []uint64{0, 1}, verify.Tally{Delivered: 2, Lost: 98}, "the first is sequence 2"},
+		{"all lost", one, 200, nil, verify.Tally{Lost: 200}, "the first is sequence 0"},
+		{"again at once", one, 2, []uint64{0, 0, 1}, verify.Tally{Delivered: 3, Duplicated: 1}, "sequence 0 again"},
+		{"again later", one, 3, []uint64{0, 1, 2, 0}, verify.Tally{Delivered: 4, Duplicated: 1}, "sequence 0 again"},
+		{"swapped", one, 3, []uint64{0, 2, 1}, verify.Tally{Delivered: 3, Reordered: 1}, "sequence 1 after 2"},
+		{"swapped and again", one, 3, []uint64{0, 2, 1, 1}, verify.Tally{Delivered: 4, Reordered: 1, Duplicated: 1}, ""},
+		{"lost, counted once though late", one, 4, []uint64{0, 3, 2}, verify.Tally{Delivered: 3, Reordered: 1, Lost: 1}, "the first is sequence 1"},
+		{"more than was sent", one, 2, []uint64{0, 1, 2}, verify.Tally{Delivered: 3, Foreign: 1}, "never sent"},
+		{"implausible", one, 1, []uint64{0, verify.MaxTracked}, verify.Tally{Delivered: 2, Foreign: 1}, "does not belong here"},
+		{"lane", thirds, 9, []uint64{1, 4, 7}, verify.Tally{Delivered: 3}, ""},
+		{"lane, one lost", thirds, 8, []uint64{1, 7}, verify.Tally{Delivered: 2, Lost: 1}, "the first is sequence 4"},
+		{"lane ends before the publisher", thirds, 7, []uint64{1, 4}, verify.Tally{Delivered: 2}, ""},
+		{"lane, not yet begun", thirds, 1, nil, verify.Tally{}, ""},
+		{"lane, foreign", thirds, 6, []uint64{0, 1, 4, 5}, verify.Tally{Delivered: 4, Foreign: 2}, "sequence 0 does not belong here"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			v := verify.NewVerifier("sub", test.lane)
+			observe(v, test.got...)
+			got := verify.Settle(map[uint32]uint64{0: test.sent}, v)
+			checkTally(t, got, test.want)
+			if test.note != "" && !strings.Contains(strings.Join(got.Notes, "\n"), test.note) {
+				t.Errorf("notes: got %q, want one with %q", got.Notes, test.note)
+			}
+			clean := counts(test.want) == counts(verify.Tally{Delivered: test.want.Delivered})
+			if got.OK() != clean {
+				t.Errorf("OK: got %v, want %v", got.OK(), clean)
+			}
+		})
+	}
+}
+
+// checkTally compares the counts of two tallies.
+func checkTally(t *testing.T, got, want verify.Tally) {
+	t.Helper()
+	if counts(got) != counts(want) {
+		t.Errorf("tally: got %s, want %s; notes %q", counts(got), counts(want), got.Notes)
+	}
+}
+
+func counts(t verify.Tally) string {
+	return fmt.Sprintf("delivered %d lost %d duplicated %d reordered %d corrupted %d foreign %d",
+		t.Delivered, t.Lost, t.Duplicated, t.Reordered, t.Corrupted, t.Foreign)
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"runnel/bench/verify"
 )
 
 const (
@@ -58,7 +60,7 @@ type publisher struct {
 	conn     *nats.Conn
 	id       uint32
 	subjects []string
-	payload  *Payload
+	payload  *verify.Payload
 	msg      *nats.Msg // set where the messages carry a header
 	stamped  bool
 	next     uint64 // sequence of the next message
@@ -71,7 +73,7 @@ func newPublisher(s *session, nc *nats.Conn, id uint32, plan publisherPlan) *pub
 		conn:     nc,
 		id:       id,
 		subjects: plan.subjects,
-		payload:  NewPayload(s.params.SizeBytes, id),
+		payload:  verify.NewPayload(s.params.SizeBytes, id),
 		stamped:  s.target.Verify || s.params.Rate > 0,
 	}
 	if plan.header != nil {
@@ -149,7 +151,7 @@ func (p *publisher) sendPaced(ctx context.Context, phase sending) error {
 
 // publish sends the next message.
 func (p *publisher) publish(due uint32) error {
-	data := p.payload.data
+	data := p.payload.Data()
 	if p.stamped {
 		data = p.payload.Stamped(p.next, due)
 	}

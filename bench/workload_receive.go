@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/nats-io/nats.go"
+
+	"runnel/bench/verify"
 )
 
 // pendingBytes bounds what one subscription may hold that it has not handled.
@@ -19,9 +21,9 @@ type listener struct {
 	literal string
 	header  nats.Header
 
-	mu       sync.Mutex // guards what follows; hardly ever contended
-	verifier *Verifier  // nil when deliveries are only counted
-	latency  *Recorder  // nil until a message with a due time comes
+	mu       sync.Mutex       // guards what follows; hardly ever contended
+	verifier *verify.Verifier // nil when deliveries are only counted
+	latency  *Recorder        // nil until a message with a due time comes
 }
 
 // newListener makes the listener of a plan.
@@ -35,9 +37,9 @@ func newListener(s *session, plan listenerPlan) *listener {
 	}
 	name := fmt.Sprintf("subscriber %d", plan.conn)
 	if plan.lanes == nil {
-		l.verifier = NewLearningVerifier(name)
+		l.verifier = verify.NewLearningVerifier(name)
 	} else {
-		l.verifier = NewVerifier(name, plan.lanes...)
+		l.verifier = verify.NewVerifier(name, plan.lanes...)
 	}
 	return l
 }
@@ -67,20 +69,43 @@ func (l *listener) receive(m *nats.Msg) {
 func (l *listener) check(m *nats.Msg) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var stamp Stamp
+	stamp, ok := l.observe(m.Subject, m.Data)
+	if ok && l.verifier != nil {
+		l.checkHeader(m)
+	}
+	l.note(stamp)
+}
+
+// read handles what was read from a stream.
+func (l *listener) read(subject string, data []byte) {
+	l.mu.Lock()
+	stamp, _ := l.observe(subject, data)
+	l.note(stamp)
+	l.mu.Unlock()
+	l.counter.n.Add(1)
+}
+
+// observe verifies a payload and its subject. Without a trusted stamp it returns false. l.mu is
+// held.
+func (l *listener) observe(subject string, data []byte) (verify.Stamp, bool) {
 	switch {
 	case l.verifier != nil:
-		var ok bool
-		if stamp, ok = l.verifier.Observe(m.Data); !ok {
-			return
+		stamp, ok := l.verifier.Observe(data)
+		if !ok {
+			return verify.Stamp{}, false
 		}
-		if l.literal != "" && m.Subject != l.literal {
-			l.verifier.foreign(stamp)
+		if l.literal != "" && subject != l.literal {
+			l.verifier.Foreign(stamp)
 		}
-		l.checkHeader(m)
-	case l.timed && len(m.Data) >= StampBytes:
-		stamp = decodeStamp(m.Data)
+		return stamp, true
+	case l.timed && len(data) >= verify.StampBytes:
+		return verify.DecodeStamp(data), true
 	}
+	return verify.Stamp{}, false
+}
+
+// note notes how long ago a message was due, if it says so. l.mu is held.
+func (l *listener) note(stamp verify.Stamp) {
 	if stamp.Due == 0 {
 		return
 	}
@@ -108,7 +133,7 @@ func (l *listener) restart() {
 }
 
 // detach takes out what was found. Deliveries that come later change nothing.
-func (l *listener) detach() (*Verifier, *Recorder) {
+func (l *listener) detach() (*verify.Verifier, *Recorder) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	verifier, latency := l.verifier, l.latency

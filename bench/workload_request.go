@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"runnel/bench/verify"
 )
 
 // errNoResponder is the server's answer that nobody serves the subject.
@@ -30,11 +32,11 @@ type requester struct {
 	slots   chan struct{} // paced only: room for requests in flight
 
 	mu       sync.Mutex // guards what follows
-	payload  *Payload
+	payload  *verify.Payload
 	next     uint64 // sequence of the next request
 	limit    uint64 // requests up to this one may be sent
 	until    time.Time
-	verifier *Verifier
+	verifier *verify.Verifier
 	latency  *Recorder
 }
 
@@ -101,8 +103,8 @@ func (s *session) newRequester(ctx context.Context, index int) (*requester, erro
 		subject:  s.prefix,
 		inbox:    nc.NewInbox() + ".",
 		counter:  s.newCounter(),
-		payload:  NewPayload(max(s.params.SizeBytes, StampBytes), id),
-		verifier: NewVerifier(fmt.Sprintf("requester %d", index), Lane{Publisher: id, Stride: 1}),
+		payload:  verify.NewPayload(max(s.params.SizeBytes, verify.StampBytes), id),
+		verifier: verify.NewVerifier(fmt.Sprintf("requester %d", index), verify.Lane{Publisher: id, Stride: 1}),
 		latency:  NewRecorder(),
 	}
 	// Several responders may overtake each other.
@@ -179,7 +181,7 @@ func (r *requester) allow(n int64, until time.Time) {
 	defer r.mu.Unlock()
 	r.limit, r.until = r.next+uint64(n), until
 	if n == 0 && !until.IsZero() {
-		r.limit = maxSequence
+		r.limit = verify.MaxSequence
 	}
 }
 
@@ -232,7 +234,7 @@ func (r *requester) send(due time.Time) (bool, error) {
 	r.next++
 	r.session.published.Add(1)
 	if err := r.conn.PublishRequest(r.subject, reply, data); err != nil {
-		return false, fmt.Errorf("requester %d: %w", r.payload.publisher>>sequenceBits, err)
+		return false, fmt.Errorf("requester %d: %w", r.payload.Publisher(), err)
 	}
 	return true, nil
 }
@@ -267,7 +269,7 @@ func (r *requester) check(m *nats.Msg) {
 		return
 	}
 	if m.Subject != r.inbox+strconv.FormatUint(stamp.Sequence, 36) {
-		r.verifier.foreign(stamp)
+		r.verifier.Foreign(stamp)
 	}
 	r.latency.Record(r.session.clock.since(stamp.Due))
 }
@@ -289,7 +291,7 @@ func (r *requester) restart() {
 // settle takes the verdict and the latencies out.
 func (r *requester) settle(err error) {
 	r.mu.Lock()
-	verifier, sent := r.verifier, map[uint32]uint64{uint32(r.payload.publisher >> sequenceBits): r.next}
+	verifier, sent := r.verifier, map[uint32]uint64{r.payload.Publisher(): r.next}
 	r.verifier = nil
 	r.mu.Unlock()
 	m := &r.session.measure
@@ -298,6 +300,6 @@ func (r *requester) settle(err error) {
 		sent = nil
 	}
 	if r.session.target.Verify {
-		m.tally.Add(Settle(sent, verifier))
+		m.tally.Add(verify.Settle(sent, verifier))
 	}
 }

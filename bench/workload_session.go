@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"runnel/bench/verify"
 )
 
 // ErrStalled is why a run was given up: nothing moved for Target.Stall.
@@ -52,12 +54,13 @@ const (
 // measured. The goroutines of a scenario stop when ctx, given to them by Run,
 // is done; the first failure becomes its cause.
 type session struct {
-	target Target
-	params Params
-	name   string
-	prefix string // unique to the run, so that two runs do not meet
-	fan    int    // deliveries of one message
-	clock  clock
+	target  Target
+	params  Params
+	name    string
+	prefix  string // unique to the run, so that two runs do not meet
+	fan     int    // deliveries of one message
+	limited bool   // a payload is a message, and so not larger than the server allows
+	clock   clock
 
 	fail context.CancelCauseFunc
 
@@ -94,7 +97,7 @@ type measurement struct {
 	before     Usage
 	rssPeak    atomic.Int64
 	latency    *Recorder
-	tally      Tally
+	tally      verify.Tally
 }
 
 // Run carries the case out and returns what it measured, also when it failed or
@@ -137,16 +140,17 @@ func (c Case) open(target Target) (*session, error) {
 		target.Subject = DefaultSubject
 	}
 	s := &session{
-		target: target,
-		params: c.Params,
-		name:   c.Name,
-		prefix: target.Subject + "." + runToken(),
-		fan:    c.Scenario.fan(c.Params),
-		clock:  newClock(),
+		target:  target,
+		params:  c.Params,
+		name:    c.Name,
+		prefix:  target.Subject + "." + runToken(),
+		fan:     c.Scenario.fan(c.Params),
+		limited: !c.Scenario.chunked,
+		clock:   newClock(),
 	}
 	s.measure.begun = s.clock.base
-	if size := c.Params.SizeBytes; size > 0 && size < StampBytes && (target.Verify || c.Params.Rate > 0) {
-		return s, fmt.Errorf("a payload of %d bytes has no room for the stamp of %d that verification and send times need: use a larger size, or switch verification and rate off", size, StampBytes)
+	if size := c.Params.SizeBytes; size > 0 && size < verify.StampBytes && (target.Verify || c.Params.Rate > 0) {
+		return s, fmt.Errorf("a payload of %d bytes has no room for the stamp of %d that verification and send times need: use a larger size, or switch verification and rate off", size, verify.StampBytes)
 	}
 	return s, nil
 }
@@ -215,7 +219,7 @@ func redacted(urls string) string {
 
 // fits checks the payload against the server's limit.
 func (s *session) fits(nc *nats.Conn) error {
-	if limit := nc.MaxPayload(); limit > 0 && int64(s.params.SizeBytes) > limit {
+	if limit := nc.MaxPayload(); s.limited && limit > 0 && int64(s.params.SizeBytes) > limit {
 		return fmt.Errorf("a payload of %d bytes exceeds the server's max_payload of %d", s.params.SizeBytes, limit)
 	}
 	return nil

@@ -39,7 +39,7 @@ func TestSelect(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			cases, err := bench.Select(test.ask, test.over)
+			cases, err := bench.Core().Select(test.ask, test.over)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,12 +51,12 @@ func TestSelect(t *testing.T) {
 }
 
 func TestSelectAll(t *testing.T) {
-	cases, err := bench.Select([]string{"all"}, bench.Overrides{})
+	cases, err := bench.Core().Select([]string{"all"}, bench.Overrides{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := " " + names(cases) + " "
-	for _, s := range bench.Scenarios() {
+	for _, s := range bench.Core().Scenarios() {
 		for _, name := range s.CaseNames() {
 			// sub needs a publisher elsewhere.
 			if has, want := strings.Contains(got, " "+name+" "), name != "sub"; has != want {
@@ -68,7 +68,7 @@ func TestSelectAll(t *testing.T) {
 
 func TestSelectUnknown(t *testing.T) {
 	for _, name := range []string{"", "pubsubs", "zzz*", "pubsub-17"} {
-		if cases, err := bench.Select([]string{"pub", name}, bench.Overrides{}); err == nil {
+		if cases, err := bench.Core().Select([]string{"pub", name}, bench.Overrides{}); err == nil {
 			t.Errorf("%q: got %q, want an error", name, names(cases))
 		}
 	}
@@ -94,7 +94,7 @@ func TestMessageCounts(t *testing.T) {
 		{"connections1000", bench.Overrides{Params: bench.Params{Messages: 9}}, 0},
 	}
 	for _, test := range tests {
-		cases, err := bench.Select([]string{test.name}, test.over)
+		cases, err := bench.Core().Select([]string{test.name}, test.over)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestMessageCounts(t *testing.T) {
 }
 
 func TestEveryScenarioIsExplained(t *testing.T) {
-	for _, s := range bench.Scenarios() {
+	for _, s := range bench.Core().Scenarios() {
 		if s.Explanation == "" || len(s.Variants) == 0 {
 			t.Errorf("%s: explanation %q, %d variants", s.Name, s.Explanation, len(s.Variants))
 		}

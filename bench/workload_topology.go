@@ -6,13 +6,15 @@ import (
 	"strconv"
 
 	"github.com/nats-io/nats.go"
+
+	"runnel/bench/verify"
 )
 
 // all is the lane of every message of each of the first n publishers.
-func all(n int) []Lane {
-	lanes := make([]Lane, n)
+func all(n int) []verify.Lane {
+	lanes := make([]verify.Lane, n)
 	for i := range lanes {
-		lanes[i] = Lane{Publisher: uint32(i), Stride: 1}
+		lanes[i] = verify.Lane{Publisher: uint32(i), Stride: 1}
 	}
 	return lanes
 }
@@ -64,7 +66,7 @@ func runPairs(ctx context.Context, s *session) error {
 	for i := range n {
 		subject := s.prefix + "." + strconv.Itoa(i)
 		t.publishers = append(t.publishers, publisherPlan{subjects: []string{subject}})
-		t.groups = append(t.groups, []listenerPlan{{conn: i, pattern: subject, lanes: []Lane{{Publisher: uint32(i), Stride: 1}}}})
+		t.groups = append(t.groups, []listenerPlan{{conn: i, pattern: subject, lanes: []verify.Lane{{Publisher: uint32(i), Stride: 1}}}})
 	}
 	return runTopology(ctx, s, t)
 }

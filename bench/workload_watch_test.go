@@ -94,7 +94,7 @@ func (b *broken) Write(p []byte) (int, error) {
 func TestReportsPassWriteErrorsOn(t *testing.T) {
 	c := compared()
 	c.Control, c.Partial = true, true
-	writers := map[string]func(w *broken) error{"list": func(w *broken) error { return bench.WriteList(w) }}
+	writers := map[string]func(w *broken) error{"list": func(w *broken) error { return bench.Core().WriteList(w) }}
 	for _, format := range []bench.Format{bench.Human, bench.CSV, bench.JSON} {
 		writers["results as "+string(format)] = func(w *broken) error { return bench.WriteResults(w, format, results()) }
 		writers["compared as "+string(format)] = func(w *broken) error { return bench.WriteCompared(w, format, &c) }

@@ -27,6 +27,7 @@ const benchHelp = `Usage:
   runnel bench SCENARIO... [flags]       run scenarios against a server
   runnel bench all [flags]               run all that need no second party
   runnel bench compare -a CMD -b CMD     measure two servers in alternation
+  runnel bench js -h                     the same for streams, key-value and object stores
 
 A SCENARIO is a scenario's name, one of its cases (pubsub-16), or a prefix with
 a star (fan*). The server is that of --url, $NATS_URL or nats://127.0.0.1:4222.
@@ -39,33 +40,77 @@ Examples:
 Flags:
 `
 
+const benchStreamsHelp = `Usage:
+  runnel bench js list                      explain the scenarios
+  runnel bench js SCENARIO... [flags]       run scenarios against a server
+  runnel bench js all [flags]               run all of them
+  runnel bench js compare -a CMD -b CMD     measure two servers in alternation
+
+A SCENARIO is a scenario's name (publish, async, paced, filters, fetch, consume,
+ordered, kvput, kvget, kvwatch, objput, objget), one of its cases (async256-128),
+or a prefix with a star (kv*). Each makes a stream or bucket of its own, with a
+name that begins with bench_, and removes it when it ends. The server needs
+JetStream; it is that of --url, $NATS_URL or nats://127.0.0.1:4222.
+
+What a number means depends on what the server does before it acknowledges: one
+that acknowledges what is only in memory is quicker, until the power goes.
+
+Examples:
+  runnel bench js publish --pubs 4
+  runnel bench js async --inflight 64 --size 1k --duration 10s
+  runnel bench js paced --rate 2000 --pid $(pgrep -x runnel)
+  runnel bench js consume fetch --msgs 1M --format json
+
+Flags:
+`
+
+// benchSuite is a set of scenarios as the command line offers it.
+type benchSuite struct {
+	bench.Suite
+	streams           bool
+	help, compareHelp string
+}
+
+// benchCore and benchStreams are the two sets.
+func benchCore() benchSuite {
+	return benchSuite{bench.Core(), false, benchHelp, compareHelp}
+}
+
+func benchStreams() benchSuite {
+	return benchSuite{bench.Streams(), true, benchStreamsHelp, compareStreamsHelp}
+}
+
 // benchCommand runs "runnel bench" with the arguments behind that word, and
 // returns the exit code.
 func benchCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
+	suite := benchCore()
+	if len(args) > 0 && args[0] == "js" {
+		suite, args = benchStreams(), args[1:]
+	}
 	if len(args) > 0 {
 		switch args[0] {
 		case "list":
-			return benchResult(bench.WriteList(stdout), stderr)
+			return benchResult(suite.WriteList(stdout), stderr)
 		case "compare":
-			return benchCompare(ctx, args[1:], stdout, stderr)
+			return benchCompare(ctx, suite, args[1:], stdout, stderr)
 		}
 	}
-	return benchRun(ctx, args, stdout, stderr)
+	return benchRun(ctx, suite, args, stdout, stderr)
 }
 
 // benchRun runs scenarios against a running server.
-func benchRun(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func benchRun(ctx context.Context, suite benchSuite, args []string, stdout, stderr io.Writer) int {
 	var load benchLoad
 	var conn benchConnection
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
-		fmt.Fprint(stderr, benchHelp)
+		fmt.Fprint(stderr, suite.help)
 		flags.PrintDefaults()
 	}
-	load.register(flags)
+	load.register(flags, suite.streams)
 	conn.register(flags)
 	pid := flags.Int("pid", 0, "process `id` of the server, if it runs here: its CPU and memory are measured (Linux)")
 	names, err := parseMixed(flags, args)
@@ -79,7 +124,7 @@ func benchRun(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		flags.Usage()
 		return benchUsage
 	}
-	cases, err := bench.Select(names, load.overrides)
+	cases, err := suite.Select(names, load.overrides)
 	if err != nil {
 		return benchBadUsage(err, stderr)
 	}

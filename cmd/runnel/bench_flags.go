@@ -24,8 +24,8 @@ type benchLoad struct {
 	noProgress bool
 }
 
-// register defines the flags.
-func (l *benchLoad) register(flags *flag.FlagSet) {
+// register defines the flags, with those that only streams have.
+func (l *benchLoad) register(flags *flag.FlagSet, streams bool) {
 	o := &l.overrides
 	flags.Func("msgs", "`number` of messages (100k, 2M)", func(text string) (err error) {
 		o.Messages, err = parseCount(text)
@@ -45,11 +45,21 @@ func (l *benchLoad) register(flags *flag.FlagSet) {
 			return err
 		})
 	}
-	positive("pubs", "`number` of publishers or requesters", &o.Publishers)
-	positive("subs", "`number` of subscribers, group members or responders", &o.Subscribers)
-	positive("subjects", "`number` of subjects, for subjects", &o.Subjects)
-	positive("inflight", "`number` of requests that each requester has outstanding", &o.Inflight)
-	positive("connections", "`number` of connections, for connections", &o.Connections)
+	if streams {
+		positive("pubs", "`number` of publishers, for publish", &o.Publishers)
+		positive("subs", "`number` of clients that read or watch", &o.Subscribers)
+		positive("subjects", "`number` of keys, or of consumers for filters", &o.Subjects)
+		positive("inflight", "`number` of publishes, puts or gets that are under way at a time", &o.Inflight)
+		positive("batch", "`number` of messages that a reader asks for at a time", &o.Batch)
+		positive("replicas", "`number` of servers of a cluster that keep the stream", &o.Replicas)
+		flags.BoolVar(&o.Memory, "memory", false, "keep streams in memory instead of on disk")
+	} else {
+		positive("pubs", "`number` of publishers or requesters", &o.Publishers)
+		positive("subs", "`number` of subscribers, group members or responders", &o.Subscribers)
+		positive("subjects", "`number` of subjects, for subjects", &o.Subjects)
+		positive("inflight", "`number` of requests that each requester has outstanding", &o.Inflight)
+		positive("connections", "`number` of connections, for connections", &o.Connections)
+	}
 	flags.DurationVar(&o.Duration, "duration", 0, "publish for this `time` instead of a number of messages")
 	flags.Func("rate", "`number` of messages per second over all publishers; latency is counted from the moment each is due", func(text string) error {
 		n, err := parseCount(text)

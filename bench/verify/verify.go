@@ -1,4 +1,9 @@
-package bench
+// Package verify marks the messages of a load and checks what is delivered of them: per publisher
+// gapless, in order, once, and unchanged.
+//
+// A publisher stamps its Payload with a number for each message. A Verifier observes what one
+// subscription gets, and Settle sums up what those that belong together have found.
+package verify
 
 import (
 	"encoding/binary"
@@ -21,12 +26,13 @@ const StampBytes = 16
 
 const (
 	sequenceBits = 40
-	maxSequence  = 1<<sequenceBits - 1
+	// MaxSequence is the highest sequence that a stamp has room for.
+	MaxSequence  = 1<<sequenceBits - 1
 	maxPublisher = 1<<(64-sequenceBits) - 1
 
-	// maxTracked bounds the bitmap of one publisher (512 MiB): a sequence above
+	// MaxTracked bounds the bitmap of one publisher (512 MiB): a sequence above
 	// it is treated as foreign, whatever its checksum says.
-	maxTracked = 1 << 32
+	MaxTracked = 1 << 32
 
 	// maxLearned bounds how many publishers a learning verifier accepts.
 	maxLearned = 4096
@@ -55,15 +61,15 @@ func ReadStamp(data []byte) (Stamp, bool) {
 	if sum != binary.BigEndian.Uint32(data[12:]) {
 		return Stamp{}, false
 	}
-	return decodeStamp(data), true
+	return DecodeStamp(data), true
 }
 
-// decodeStamp reads a stamp without checking it; data holds at least StampBytes.
-func decodeStamp(data []byte) Stamp {
+// DecodeStamp reads a stamp without checking it; data must hold at least StampBytes.
+func DecodeStamp(data []byte) Stamp {
 	head := binary.BigEndian.Uint64(data)
 	return Stamp{
 		Publisher: uint32(head >> sequenceBits),
-		Sequence:  head & maxSequence,
+		Sequence:  head & MaxSequence,
 		Due:       binary.BigEndian.Uint32(data[8:]),
 	}
 }
@@ -89,13 +95,19 @@ func NewPayload(size int, publisher uint32) *Payload {
 	return p
 }
 
+// Publisher is whose payload it is.
+func (p *Payload) Publisher() uint32 { return uint32(p.publisher >> sequenceBits) }
+
+// Data is the body as it was stamped last. It must not be changed.
+func (p *Payload) Data() []byte { return p.data }
+
 // Stamped writes sequence and due time into the body and returns it. The slice
 // is the same each time: the caller must be done with it before the next call.
 func (p *Payload) Stamped(sequence uint64, due uint32) []byte {
 	if len(p.data) < StampBytes {
 		return p.data
 	}
-	binary.BigEndian.PutUint64(p.data, p.publisher|sequence&maxSequence)
+	binary.BigEndian.PutUint64(p.data, p.publisher|sequence&MaxSequence)
 	binary.BigEndian.PutUint32(p.data[8:], due)
 	binary.BigEndian.PutUint32(p.data[12:], crc32.Update(p.tailSum, castagnoli, p.data[:12]))
 	return p.data
@@ -200,7 +212,7 @@ func (v *Verifier) Observe(data []byte) (Stamp, bool) {
 	src := v.last
 	if src == nil || src.lane.Publisher != stamp.Publisher {
 		if src = v.source(stamp); src == nil {
-			v.foreign(stamp)
+			v.Foreign(stamp)
 			return stamp, true
 		}
 		v.last = src
@@ -211,7 +223,7 @@ func (v *Verifier) Observe(data []byte) (Stamp, bool) {
 		v.tally.Reordered++
 		v.tally.note(fmt.Sprintf("%s: publisher %d: sequence %d came after the first one, %d", v.name, stamp.Publisher, stamp.Sequence, src.lane.Offset))
 	case !ok:
-		v.foreign(stamp)
+		v.Foreign(stamp)
 	default:
 		v.mark(src, index, stamp)
 	}
@@ -239,6 +251,9 @@ func (v *Verifier) mark(src *source, index uint64, stamp Stamp) {
 	}
 }
 
+// Observed is how many deliveries there were.
+func (v *Verifier) Observed() int64 { return v.tally.Delivered }
+
 // CorruptHeader counts the delivery observed last as corrupted: its payload was
 // good, its header was not.
 func (v *Verifier) CorruptHeader(text string) {
@@ -246,8 +261,8 @@ func (v *Verifier) CorruptHeader(text string) {
 	v.tally.note(v.name + ": header: " + text)
 }
 
-// foreign counts a delivery that is none of this subscription's.
-func (v *Verifier) foreign(stamp Stamp) {
+// Foreign counts a delivery that is none of this subscription's.
+func (v *Verifier) Foreign(stamp Stamp) {
 	v.tally.Foreign++
 	v.tally.note(fmt.Sprintf("%s: publisher %d: sequence %d does not belong here", v.name, stamp.Publisher, stamp.Sequence))
 }
@@ -275,7 +290,7 @@ func (s *source) index(sequence uint64) (uint64, bool) {
 		}
 		index /= s.lane.Stride
 	}
-	return index, index < maxTracked
+	return index, index < MaxTracked
 }
 
 // sequence is the reverse of index.
