@@ -128,6 +128,7 @@ func (s *Stream) stage(a arrival, b *batch) (string, error) {
 		return "", err
 	}
 	s.state.Last = meta.Sequence
+	p.sort() // what goes for two reasons goes once
 	for i := range p.removals {
 		s.state.Messages--
 		s.state.Bytes -= p.removals[i].Bytes

@@ -2,31 +2,47 @@ package jetlog
 
 import "runnel/jetlog/config"
 
-// planStore plans what goes so that a new message has room: by its own rollup, by the limit of its
-// subject, then by those of the stream. It returns why there is no room, empty if there is.
+// planStore plans what goes so that a new message has room: by the limit of its subject, by its own
+// rollup, then by the limits of the stream. It returns why there is no room, empty if there is.
+//
+// A stream that refuses what is too much asks before the rollup, so that a full one cannot be emptied by
+// somebody who may only publish.
 func (s *Stream) planStore(a *arrival, meta *Meta, before SubjectState, m Messages) (string, error) {
-	if err := s.planRollup(a, m); err != nil {
-		return "", err
-	}
 	cfg := &s.config
-	if limit := uint64(cfg.MaxPerSubject); cfg.MaxPerSubject > 0 && !a.rollSubject && !a.rollAll && before.Count >= limit {
-		if cfg.DiscardNewPerSubject {
+	reason := LimitSubject
+	if a.rollSubject || a.rollAll {
+		reason = Rollup
+	}
+	if limit := uint64(cfg.MaxPerSubject); cfg.MaxPerSubject > 0 && before.Count >= limit {
+		if cfg.DiscardNewPerSubject && reason == LimitSubject {
 			return "maximum messages per subject exceeded", nil
 		}
-		if err := s.planOldest(s.scratch.literal(meta.Subject), before.First, before.Count-limit+1, LimitSubject, m); err != nil {
+		if err := s.planOldest(s.scratch.literal(meta.Subject), before.First, before.Count-limit+1, reason, m); err != nil {
 			return "", err
 		}
 	}
-	s.scratch.sort() // the cancelled message may be anywhere
-	messages, bytes := s.state.Messages+1, s.state.Bytes+meta.Bytes
+	if cfg.Discard == config.DiscardNew {
+		if detail := overLimit(s.sizeWith(meta)); detail != "" {
+			return detail, nil
+		}
+		return "", s.planRollup(a, m)
+	}
+	if err := s.planRollup(a, m); err != nil {
+		return "", err
+	}
+	s.scratch.sort()
+	_, messages, bytes := s.sizeWith(meta)
+	return "", s.planOver(messages, bytes, meta, m)
+}
+
+// sizeWith returns what the stream will hold with a message, without what is planned to go.
+func (s *Stream) sizeWith(meta *Meta) (cfg *config.Stream, messages, bytes uint64) {
+	messages, bytes = s.state.Messages+1, s.state.Bytes+meta.Bytes
 	for i := range s.scratch.removals {
 		messages--
 		bytes -= s.scratch.removals[i].Bytes
 	}
-	if cfg.Discard == config.DiscardNew {
-		return overLimit(cfg, messages, bytes), nil
-	}
-	return "", s.planOver(messages, bytes, meta, m)
+	return &s.config, messages, bytes
 }
 
 // overLimit returns which limit is exceeded, empty for none.

@@ -197,16 +197,13 @@ func (m *model) store(message *modelMessage, id, rollup string) string {
 		left, bytes := 1, m.bytes(message)
 		same := 0
 		for _, old := range m.live {
-			if roll(old) {
-				continue
-			}
 			if old.subject == message.subject {
 				same++
 			}
 			left++
 			bytes += m.bytes(old)
 		}
-		if rollup == "" && m.cfg.MaxPerSubject > 0 {
+		if m.cfg.MaxPerSubject > 0 {
 			for _, seq := range m.ordered() {
 				if old := m.live[seq]; old.subject == message.subject && same >= int(m.cfg.MaxPerSubject) {
 					same--
