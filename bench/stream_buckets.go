@@ -21,17 +21,17 @@ func storeScenarios() []Scenario {
 	return []Scenario{
 		{
 			Name: "kvput", Explanation: "N clients on one connection put values, each waits for its own: 1,000 keys in turn.",
-			Variants: []Params{{SizeBytes: 128, Subjects: 1000, Inflight: 16, Duration: opSeconds}},
+			Variants: []Params{{SizeBytes: 128, Subjects: 1000, Inflight: 16, Duration: opTime}},
 			load:     1, fan: noDelivery, label: byInflight, run: runPut, alone: true,
 		},
 		{
 			Name: "kvget", Explanation: "N clients on one connection get values, each waits for its own: 1,000 keys in turn.",
-			Variants: []Params{{SizeBytes: 128, Subjects: 1000, Inflight: 16, Duration: opSeconds}},
+			Variants: []Params{{SizeBytes: 128, Subjects: 1000, Inflight: 16, Duration: opTime}},
 			load:     1, fan: noDelivery, label: byInflight, run: runGet, alone: true,
 		},
 		{
 			Name: "kvwatch", Explanation: "One client puts values one after the other, N clients watch all keys: how long a change takes to be seen.",
-			Variants: []Params{{SizeBytes: 128, Publishers: 1, Subscribers: 10, Subjects: 1000, Duration: opSeconds}},
+			Variants: []Params{{SizeBytes: 128, Publishers: 1, Subscribers: 10, Subjects: 1000, Duration: opTime}},
 			load:     1, fan: toSubscribers, label: bySubscribers, run: runWatch, alone: true,
 		},
 		{

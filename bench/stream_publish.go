@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// opSeconds is how long scenarios run that do one thing after the other.
-	opSeconds = 3 * time.Second
+	// opTime is how long scenarios run that do one thing after the other.
+	opTime = 3 * time.Second
 	// fillInflight is how many publishes are under way while a stream is filled.
 	fillInflight = 1024
 )
@@ -26,29 +26,29 @@ func publishScenarios() []Scenario {
 		{
 			Name: "publish", Explanation: "N publishers, each on its own connection, wait for every acknowledgement before they send the next message: what a careful client sees.",
 			Variants: []Params{
-				{SizeBytes: 128, Publishers: 1, Duration: opSeconds},
-				{SizeBytes: 128, Publishers: 16, Duration: opSeconds},
+				{SizeBytes: 128, Publishers: 1, Duration: opTime},
+				{SizeBytes: 128, Publishers: 16, Duration: opTime},
 			},
 			load: 1, fan: noDelivery, label: byPublishers, run: runStreamPublish, alone: true,
 		},
 		{
 			Name: "async", Explanation: "One publisher with up to N messages that are not acknowledged yet: how much a connection can store.",
 			Variants: []Params{
-				{SizeBytes: 128, Publishers: 1, Inflight: 16, Duration: opSeconds},
-				{SizeBytes: 128, Publishers: 1, Inflight: 256, Duration: opSeconds},
-				{SizeBytes: 128, Publishers: 1, Inflight: 4096, Duration: opSeconds},
-				{SizeBytes: 16 << 10, Publishers: 1, Inflight: 256, Duration: opSeconds},
+				{SizeBytes: 128, Publishers: 1, Inflight: 16, Duration: opTime},
+				{SizeBytes: 128, Publishers: 1, Inflight: 256, Duration: opTime},
+				{SizeBytes: 128, Publishers: 1, Inflight: 4096, Duration: opTime},
+				{SizeBytes: 16 << 10, Publishers: 1, Inflight: 256, Duration: opTime},
 			},
 			load: 1, fan: noDelivery, label: byInflight, run: runStreamAsync, alone: true,
 		},
 		{
 			Name: "paced", Explanation: "Messages at a fixed rate, up to 256 not acknowledged yet: how long an acknowledgement takes where nothing queues, counted from the moment each message was due.",
-			Variants: []Params{{SizeBytes: 128, Publishers: 1, Inflight: 256, Rate: 500, Duration: opSeconds}},
+			Variants: []Params{{SizeBytes: 128, Publishers: 1, Inflight: 256, Rate: 500, Duration: opTime}},
 			load:     1, fan: noDelivery, label: bySize, run: runStreamAsync, alone: true,
 		},
 		{
 			Name: "filters", Explanation: "A stream has N consumers that nobody reads, each with a filter subject of its own; one publisher with 256 messages in flight sends to all these subjects: what consumers cost that a message does not concern.",
-			Variants: []Params{{SizeBytes: 128, Publishers: 1, Subjects: 1000, Inflight: 256, Duration: opSeconds}},
+			Variants: []Params{{SizeBytes: 128, Publishers: 1, Subjects: 1000, Inflight: 256, Duration: opTime}},
 			load:     1, fan: noDelivery, label: bySubjects, run: runStreamFilters, alone: true,
 		},
 	}
