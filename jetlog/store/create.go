@@ -9,9 +9,6 @@ import (
 	"runnel/jetlog/wal"
 )
 
-// metadataSync is the key of a stream's metadata that names its sync policy.
-const metadataSync = "runnel.sync"
-
 // Create makes a stream; the configuration is normalised already. It is safe when Create returns. The
 // name must not be in use in the account.
 func (s *Store) Create(account string, cfg config.Stream) (*Stream, error) {
@@ -39,11 +36,10 @@ func (s *Store) newStream(account string, state *jetlog.Stream) *Stream {
 	cfg := state.Config()
 	t := &Stream{
 		store: s, id: state.ID(), account: account, name: cfg.Name, state: state,
-		file: cfg.Storage == config.FileStorage, shard: s.shards[state.ID()%uint64(len(s.shards))],
-		flushed: state.Applied(),
+		file: cfg.Storage == config.FileStorage, flushed: state.Applied(),
 	}
 	t.appended.Store(state.Applied())
-	t.sync = t.file && s.cfg.Policy != wal.Always && cfg.Metadata[metadataSync] == "always"
+	t.assign()
 	if !t.file {
 		t.messages = jetlog.NewMemory()
 		return t

@@ -46,7 +46,8 @@ func Open(cfg Config) (*Store, *Report, error) {
 		s.allowed[kind] = level > 0 && level <= cfg.Level
 	}
 	for range cfg.Shards {
-		s.shards = append(s.shards, newShard(func() *wal.Log { return s.log }))
+		s.shards = append(s.shards, newShard(func() *wal.Log { return s.log }, false))
+		s.relaxed = append(s.relaxed, newShard(func() *wal.Log { return s.log }, true))
 	}
 	if err := s.claim(); err != nil {
 		return nil, nil, fmt.Errorf("open store %s: %w", cfg.Dir, err)
@@ -68,7 +69,7 @@ func Open(cfg Config) (*Store, *Report, error) {
 
 // start starts the goroutines.
 func (s *Store) start() {
-	for _, sh := range s.shards {
+	for sh := range s.allShards() {
 		s.appliers.Go(sh.run)
 	}
 	s.others.Go(s.flusher)
@@ -187,7 +188,7 @@ func (s *Store) openLog(sealer *seal.Sealer, report *Report) error {
 	cfg := wal.Config{
 		FS: s.cfg.FS, Dir: filepath.Join(s.cfg.Dir, logDir), ID: s.manifest.ID(),
 		SegmentBytes: s.cfg.LogSegmentBytes, MaxBytes: s.cfg.LogBytes,
-		Policy: s.cfg.Policy, Interval: s.cfg.Interval, OnDurable: s.durable,
+		Policy: s.cfg.Policy, Interval: s.cfg.Interval, OnDurable: s.through, OnWritten: s.through,
 	}
 	if sealer != nil {
 		cfg.Cipher = sealer

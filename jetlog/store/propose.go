@@ -84,7 +84,10 @@ func (t *Stream) append(c command.Command, publish bool, done func(jetlog.Result
 		return err
 	}
 	t.encoded = command.Append(t.encoded[:0], c)
-	t.record[0] = wal.Record{Group: t.id, Kind: commandRecord, Index: t.appended.Add(1), Payload: t.encoded}
+	t.record[0] = wal.Record{
+		Group: t.id, Kind: commandRecord, Index: t.appended.Add(1), Payload: t.encoded,
+		Relaxed: t.relaxed && !t.syncing.always.Load(),
+	}
 	var position wal.Position
 	var err error
 	if publish {
@@ -122,8 +125,8 @@ func (s *Store) refusal(err error) error {
 // apply carries out commands that are safe, and answers them. With a failure of the store they are only
 // answered.
 func (t *Stream) apply(a *asker, batch []entry, outcomes []outcome, failure error) {
-	if t.sync && failure == nil {
-		// The log promises less than this stream does.
+	if failure == nil && t.syncing.always.Load() {
+		// The log, or the shard, promises less than this stream does.
 		if err := t.log().WaitSynced(context.Background(), batch[len(batch)-1].position); err != nil {
 			failure = t.halt(t.store.refusal(err))
 		}
@@ -133,6 +136,9 @@ func (t *Stream) apply(a *asker, batch []entry, outcomes []outcome, failure erro
 		if a.asked {
 			a.learn()
 		}
+	}
+	if failure == nil {
+		t.hasten(batch[len(batch)-1].position)
 	}
 	for i := range batch {
 		if failure != nil {
@@ -168,6 +174,9 @@ func (t *Stream) applySome(a *asker, batch []entry, outcomes []outcome) int {
 		}
 		t.position = e.position
 		a.forget()
+		if e.command.Kind() == command.KindConfigure {
+			t.promise(t.state.Config())
+		}
 	}
 	return len(batch)
 }

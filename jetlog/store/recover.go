@@ -67,6 +67,7 @@ func (s *Store) replay(recovered *wal.Recovered, report *Report) error {
 		t.judge(damage)
 		if t.body != nil {
 			t.body.asker = nil
+			t.assign() // the log may have another configuration
 		}
 	}
 	for group := range unknown {

@@ -27,7 +27,8 @@ type entry struct {
 //
 // Invariant: commands of one stream are in the queue in the order of their indexes.
 type shard struct {
-	log func() *wal.Log
+	log     func() *wal.Log
+	written bool // what is written is safe enough
 
 	waiting atomic.Int64 // length of queue behind head
 
@@ -40,10 +41,18 @@ type shard struct {
 	closed  bool          // nothing more comes
 }
 
-func newShard(log func() *wal.Log) *shard {
-	sh := &shard{log: log}
+func newShard(log func() *wal.Log, written bool) *shard {
+	sh := &shard{log: log, written: written}
 	sh.work.L = &sh.mu
 	return sh
+}
+
+// safe is the position up to which commands can be carried out.
+func (sh *shard) safe() wal.Position {
+	if sh.written {
+		return sh.log().Written()
+	}
+	return sh.log().Durable()
 }
 
 // admit waits until there is room for a command.
@@ -81,13 +90,16 @@ func (sh *shard) push(e entry) {
 	defer sh.mu.Unlock()
 	sh.queue = append(sh.queue, e)
 	sh.waiting.Add(1)
-	if len(sh.queue)-sh.head == 1 && (e.position <= sh.log().Durable() || sh.failure != nil) {
+	if len(sh.queue)-sh.head == 1 && (e.position <= sh.safe() || sh.failure != nil) {
 		sh.work.Signal()
 	}
 }
 
 // wake lets the applier look whether something has become safe.
 func (sh *shard) wake() {
+	if sh.waiting.Load() == 0 {
+		return // push looks by itself whether the first command is safe
+	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.work.Signal()
@@ -117,9 +129,9 @@ func (sh *shard) take(out []entry) (batch []entry, failure error, ok bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for {
-		durable := sh.log().Durable()
+		safe := sh.safe()
 		n := sh.head
-		for n < len(sh.queue) && (sh.queue[n].position <= durable || sh.failure != nil) {
+		for n < len(sh.queue) && (sh.queue[n].position <= safe || sh.failure != nil) {
 			n++
 		}
 		if n > sh.head {

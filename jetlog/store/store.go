@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"maps"
 	"runtime"
@@ -27,9 +28,9 @@ type Config struct {
 	FS  vfs.FS // default vfs.Disk
 	Dir string // required; made if it is missing
 
-	// Policy is what results wait for: a sync by default.
+	// Policy is what results wait for, unless the metadata of a stream say otherwise: a sync by default.
 	Policy   wal.Policy
-	Interval time.Duration // between syncs with the policy wal.Interval
+	Interval time.Duration // between syncs with the policy wal.Interval; default 100 ms
 
 	LogBytes        int64 // of the log; default 512 MiB
 	LogSegmentBytes int64 // of one file of the log; default 16 MiB
@@ -56,6 +57,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.FS == nil {
 		c.FS = vfs.Disk{}
 	}
+	c.Interval = cmp.Or(c.Interval, 100*time.Millisecond)
 	c.LogBytes = cmp.Or(c.LogBytes, 512<<20)
 	c.LogSegmentBytes = cmp.Or(c.LogSegmentBytes, 16<<20)
 	c.FlushBytes = cmp.Or(c.FlushBytes, 64<<20)
@@ -85,6 +87,7 @@ type Store struct {
 	cache    *segment.Cache
 	seal     *seal.Sealer
 	shards   []*shard
+	relaxed  []*shard // of streams whose results wait for less than those of others
 	waiters  waiters
 	readings readings
 	looks    looks
@@ -158,7 +161,7 @@ func (s *Store) fail(cause error) error {
 		return s.Err()
 	}
 	s.logger.Error("store has failed", "error", cause)
-	for _, sh := range s.shards {
+	for sh := range s.allShards() {
 		sh.fail(err)
 	}
 	s.move()
@@ -236,6 +239,19 @@ func (s *Store) admit(ctx context.Context) error {
 	}
 }
 
+// allShards are those of relaxed streams, too.
+func (s *Store) allShards() iter.Seq[*shard] {
+	return func(yield func(*shard) bool) {
+		for _, shards := range [...][]*shard{s.shards, s.relaxed} {
+			for _, sh := range shards {
+				if !yield(sh) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // nudge wakes the flusher.
 func (s *Store) nudge() {
 	select {
@@ -244,9 +260,9 @@ func (s *Store) nudge() {
 	}
 }
 
-// durable is called by the log after each batch.
-func (s *Store) durable(wal.Position) {
-	for _, sh := range s.shards {
+// through is called by the log when a batch is safe, or is written and has commands of relaxed streams.
+func (s *Store) through(wal.Position) {
+	for sh := range s.allShards() {
 		sh.wake()
 	}
 	s.move()
@@ -263,10 +279,13 @@ func (s *Store) Close() error {
 		s.move()
 		s.others.Wait()
 		err := s.log.Close()
-		for _, sh := range s.shards {
+		for sh := range s.allShards() {
 			sh.close()
 		}
 		s.appliers.Wait()
+		for _, t := range s.Streams() {
+			t.syncing.stop()
+		}
 		s.closeFiles()
 		if err = errors.Join(err, s.lock.Close()); err != nil {
 			_ = s.fail(fmt.Errorf("close store: %w", err)) // Err tells

@@ -20,7 +20,8 @@ type Stream struct {
 	account string
 	name    string
 	file    bool // the messages are in files, and commands go through the log
-	sync    bool // results wait for a sync although the log does not
+	relaxed bool // results do not wait for a sync although the log does
+	syncing syncing
 
 	gate     sync.Mutex    // guards encoded and record, and the order in which commands enter the log
 	encoded  []byte        // a buffer
