@@ -2,11 +2,9 @@ package jetstream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"runnel/jetlog"
 	"runnel/jetlog/command"
@@ -24,7 +22,7 @@ type stream struct {
 	cfg     atomic.Pointer[config.Stream] // as it was last applied
 	ingest  *ingest.Stream
 	deliver *delivery.Stream
-	expiry  alarm
+	alarm   alarm // for what time does
 	// subjects counts the subjects for infos.
 	subjects subjectCount
 
@@ -38,7 +36,7 @@ func newStream(a *account, log *store.Stream) *stream {
 	t := &stream{account: a, log: log, subscribed: make(map[string]*engine.Internal)}
 	cfg := log.Config()
 	t.cfg.Store(&cfg)
-	t.expiry = alarm{clock: a.service.cfg.Clock, ring: t.expire}
+	t.alarm = alarm{clock: a.service.cfg.Clock, ring: t.timePassed}
 	return t
 }
 
@@ -97,7 +95,7 @@ func (t *stream) close() {
 	for _, i := range subscribed {
 		i.Unsubscribe()
 	}
-	t.expiry.stop()
+	t.alarm.stop()
 	if t.offline() {
 		return
 	}
@@ -108,48 +106,7 @@ func (t *stream) close() {
 // stored is called for each message, once it is safe.
 func (t *stream) stored(subject string, sequence uint64) {
 	t.deliver.Stored(subject, sequence)
-	cfg := t.config()
-	if cfg.AllowTTL || cfg.AllowSchedules || cfg.MaxAge > 0 && !t.expiry.isSet() {
-		t.watchTime()
-	}
-}
-
-// watchTime looks when time will change the stream next, and sets its alarm.
-func (t *stream) watchTime() {
-	var at int64
-	err := t.log.View(func(state *jetlog.Stream, messages jetlog.Messages) (err error) {
-		at, err = state.NextExpiry(messages)
-		return err
-	})
-	if err != nil {
-		t.account.service.logger.Error("cannot tell what expires next; trying again later", "stream", t.log.Name(), "error", err)
-		at = t.account.service.now() + int64(expiryRetry)
-	}
-	t.expiry.set(at)
-}
-
-// expiryRetry is how long what failed about expiry waits.
-const expiryRetry = 5 * time.Second
-
-// expire removes what is too old.
-func (t *stream) expire() {
-	for {
-		result, err := t.propose(&command.Expire{Time: t.account.service.now()})
-		if err != nil {
-			if !errors.Is(err, store.ErrClosed) && !errors.Is(err, store.ErrNotFound) {
-				t.account.service.logger.Error("cannot expire messages; trying again later", "stream", t.log.Name(), "error", err)
-				t.expiry.set(t.account.service.now() + int64(expiryRetry))
-			}
-			return
-		}
-		if result.Removed > 0 {
-			t.deliver.Changed()
-		}
-		if !result.More {
-			t.watchTime()
-			return
-		}
-	}
+	t.storedTimed()
 }
 
 // propose carries a command out; the service's end is waited for at most.

@@ -1,0 +1,124 @@
+package jetstream
+
+import (
+	"errors"
+	"time"
+
+	"runnel/jetlog"
+	"runnel/jetlog/command"
+	"runnel/jetlog/store"
+)
+
+const (
+	// timedRetry is how long what failed when its time had come waits.
+	timedRetry = 5 * time.Second
+	// firedAtOnce is how many due schedules are looked up at a time.
+	firedAtOnce = 64
+)
+
+// storedTimed sets the alarm anew if a message that was stored may be the next that time does something about.
+func (t *stream) storedTimed() {
+	cfg := t.config()
+	if cfg.AllowTTL || cfg.AllowSchedules || cfg.MaxAge > 0 && !t.alarm.isSet() {
+		t.watchTime()
+	}
+}
+
+// watchTime looks when time will change the stream next, and sets the alarm.
+func (t *stream) watchTime() {
+	var at int64
+	err := t.log.View(func(state *jetlog.Stream, messages jetlog.Messages) error {
+		expiry, err := state.NextExpiry(messages)
+		at = earlier(expiry, state.NextSchedule())
+		return err
+	})
+	if err != nil {
+		t.timedFailed("cannot tell what expires next", err)
+		return
+	}
+	t.alarm.set(at)
+}
+
+// earlier is the earlier of two times, of which 0 is never.
+func earlier(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// timePassed does what time asks for: it removes what is too old, and publishes what is due.
+func (t *stream) timePassed() {
+	if !t.expire() || !t.fireSchedules() {
+		return
+	}
+	t.watchTime()
+}
+
+// timedFailed logs what went wrong and has it tried again later; nothing if the stream has ended.
+func (t *stream) timedFailed(what string, err error) {
+	if errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrNotFound) || t.account.service.ctx.Err() != nil {
+		return
+	}
+	t.account.service.logger.Error(what+"; trying again later", "account", t.log.Account(), "stream", t.log.Name(), "error", err)
+	t.alarm.set(t.account.service.now() + int64(timedRetry))
+}
+
+// expire removes what is too old, and is false if that failed.
+func (t *stream) expire() bool {
+	for more := true; more; {
+		result, err := t.propose(&command.Expire{Time: t.account.service.now()})
+		if err != nil {
+			t.timedFailed("cannot expire messages", err)
+			return false
+		}
+		if result.Removed > 0 {
+			t.deliver.Changed()
+		}
+		more = result.More
+	}
+	return true
+}
+
+// fireSchedules publishes what is due, and is false if that failed.
+func (t *stream) fireSchedules() bool {
+	for {
+		due, err := t.due()
+		for _, c := range due {
+			result, failed := t.propose(c)
+			if failed != nil {
+				err = failed
+				break
+			}
+			if result.Code == 0 && result.Stored {
+				t.deliver.Stored(c.Subject, result.Sequence)
+			}
+		}
+		if err != nil {
+			t.timedFailed("cannot publish what is scheduled", err)
+			return false
+		}
+		if len(due) < firedAtOnce {
+			return true
+		}
+	}
+}
+
+// due returns the commands that publish what is due now, the earliest first. With an error they are those that can
+// be published in spite of it: one whose time zone is not known here, say, does not hold up others.
+func (t *stream) due() (fires []*command.Fire, err error) {
+	now := t.account.service.now()
+	err = t.log.View(func(state *jetlog.Stream, messages jetlog.Messages) error {
+		var errs []error
+		for _, d := range state.DueSchedules(now, firedAtOnce) {
+			fire, err := jetlog.Fire(d, now, messages)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			fires = append(fires, fire)
+		}
+		return errors.Join(errs...)
+	})
+	return fires, err
+}
