@@ -171,6 +171,9 @@ func (s *Stream) checkPolicies() error {
 	case s.Placement != nil && s.Placement.Preferred != "":
 		return invalid("preferred server not permitted in placement")
 	}
+	if p := s.Placement; p != nil && p.Cluster == "" && len(p.Tags) == 0 {
+		s.Placement = nil // some clients write down that they have no wish
+	}
 	return nil
 }
 

@@ -247,3 +247,15 @@ func TestErrorText(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestEmptyPlacement checks that no wish is the same however it is written, so that a stream can be created again.
+func TestEmptyPlacement(t *testing.T) {
+	s, err := config.Stream{Name: "S", Placement: &config.Placement{Tags: []string{}}}.Normalized(config.Limits{}, false)
+	if err != nil || s.Placement != nil {
+		t.Errorf("got %+v %v, want none", s.Placement, err)
+	}
+	s, err = config.Stream{Name: "S", Placement: &config.Placement{Cluster: "c"}}.Normalized(config.Limits{}, false)
+	if err != nil || s.Placement == nil {
+		t.Errorf("got %+v %v, want cluster c", s.Placement, err)
+	}
+}
