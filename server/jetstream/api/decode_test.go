@@ -31,6 +31,7 @@ func TestDecodeRules(t *testing.T) {
 		{"create, syntax", api.CallStreamCreate, `{"name":"S","subjects":["s.>"}`, &api.StreamConfigRequest{}, "invalid JSON: invalid character '}' after array element at offset 30 (10025)"},
 		{"create, no JSON", api.CallStreamCreate, "abc", &api.StreamConfigRequest{}, "invalid JSON: invalid character 'a' looking for beginning of value at offset 1 (10025)"},
 		{"create, more after it", api.CallStreamCreate, `{"name":"S"} x`, &api.StreamConfigRequest{}, "invalid JSON: invalid character 'x' after top-level value at offset 14 (10025)"},
+		{"message delete, two", api.CallStreamMessageDelete, `{"seq":1} {"seq":2}`, &api.MessageDeleteRequest{}, "invalid JSON: invalid character '{' after top-level value at offset 11 (10025)"},
 		{"create, array", api.CallStreamCreate, "[]", &api.StreamConfigRequest{}, "invalid JSON: json: cannot unmarshal array into a request of type object (10025)"},
 		{"message get, empty", api.CallStreamMessageGet, "", &api.GetRequest{}, "bad request (10003)"},
 		{"message get, blank", api.CallStreamMessageGet, " ", &api.GetRequest{}, "bad request (10003)"},

@@ -134,6 +134,7 @@ func TestFromDomain(t *testing.T) {
 		{"hub", "$JS.hub.API.INFO", "$JS.API.INFO"},
 		{"hub", "$JS.hub.API.$KV.b.k.l", "$KV.b.k.l"},
 		{"hub", "$JS.hub.API.$OBJ.b.C.x", "$OBJ.b.C.x"},
+		{"hub", "$JS.hub.API.$O.b.C.x", "$O.b.C.x"},
 		{"hub", "$JS.hub.API.$KVX.b", "$JS.API.$KVX.b"},
 		{"hub", "$JS.other.API.INFO", ""},
 		{"hub", "$JS.hubs.API.INFO", ""},
