@@ -35,6 +35,9 @@ func (src source) Identity() monitor.Identity {
 	if a := st.policy.System(); a != nil {
 		id.SystemAccount = a.Name()
 	}
+	if js := o.JetStream; js != nil && js.Enabled {
+		id.JetStream, id.Domain = true, js.Domain
+	}
 	return id
 }
 

@@ -1,18 +1,129 @@
 package server
 
 import (
+	"fmt"
 	"iter"
+	"path/filepath"
 
+	"runnel/conf"
+	"runnel/server/jetstream"
+	"runnel/server/jetstream/api"
 	"runnel/server/monitor"
 )
 
 // JetStream implements monitor.Source.
-func (src source) JetStream() (monitor.JetStream, bool) { return monitor.JetStream{}, false }
+func (src source) JetStream() (monitor.JetStream, bool) {
+	service, o := src.s.jetstream, src.s.state.Load().options
+	if service == nil || o.JetStream == nil {
+		return monitor.JetStream{}, false
+	}
+	js := monitor.JetStream{Config: jetStreamConfig(o.JetStream), Limits: monitorLimits(&o.JetStream.Limits)}
+	for _, a := range service.Accounts() {
+		js.Streams += a.Usage.Streams
+		js.Consumers += a.Usage.Consumers
+		js.Messages += a.Messages
+		js.Bytes += a.Usage.Memory + a.Usage.Store
+		js.Stats.Accounts++
+		js.Stats.MemoryBytes += a.Usage.Memory
+		js.Stats.StorageBytes += a.Usage.Store
+		js.Stats.ReservedMemoryBytes += a.Usage.ReservedMemory
+		js.Stats.ReservedStorageBytes += a.Usage.ReservedStore
+	}
+	js.Stats.API = apiStats(service.Requests())
+	for at, err := range service.Offline() {
+		js.Problems = append(js.Problems, monitor.Problem{Account: at[0], Stream: at[1], Text: fmt.Sprintf("cannot be opened: %v", err), Down: true})
+	}
+	return js, true
+}
+
+// jetStreamConfig is what monitoring shows of the options.
+func jetStreamConfig(js *conf.JetStream) monitor.JetStreamConfig {
+	return monitor.JetStreamConfig{
+		MaxMemoryBytes:  js.MaxMemoryBytes,
+		MaxStorageBytes: js.MaxStoreBytes,
+		StoreDir:        filepath.Join(js.StoreDir, storeFolder),
+		Sync:            shownSync(js),
+		SyncInterval:    js.SyncInterval,
+		SyncAlways:      js.Sync == conf.SyncAlways,
+		Domain:          js.Domain,
+		CompressOK:      true,
+		Encrypted:       js.Key != "",
+		UniqueTag:       js.UniqueTag,
+		Strict:          js.Strict,
+	}
+}
+
+// monitorLimits is what monitoring shows of the limits.
+func monitorLimits(l *conf.JetStreamLimits) monitor.JetStreamLimits {
+	return monitor.JetStreamLimits{
+		MaxRequestBatch:           l.MaxRequestBatch,
+		MaxAckPending:             l.MaxAckPending,
+		MaxHAAssets:               l.MaxHAAssets,
+		MaxDuplicateWindow:        l.DuplicateWindow,
+		MaxBatchInflightPerStream: l.Batch.MaxInflightPerStream,
+		MaxBatchInflightTotal:     l.Batch.MaxInflightTotal,
+		MaxBatchMessages:          l.Batch.MaxMessages,
+		MaxBatchTimeout:           l.Batch.Timeout,
+		DefaultMaxConsumers:       l.DefaultMaxConsumers,
+	}
+}
+
+func apiStats(s api.APIStats) monitor.JetStreamAPIStats {
+	return monitor.JetStreamAPIStats{Level: s.Level, Total: s.Total, Errors: s.Errors, Inflight: s.Inflight}
+}
 
 // JetStreamAccounts implements monitor.Source.
-func (src source) JetStreamAccounts() []monitor.JetStreamAccount { return nil }
+func (src source) JetStreamAccounts() []monitor.JetStreamAccount {
+	service := src.s.jetstream
+	if service == nil {
+		return nil
+	}
+	var accounts []monitor.JetStreamAccount
+	for _, a := range service.Accounts() {
+		accounts = append(accounts, monitor.JetStreamAccount{
+			Name: a.Name, ID: a.Name,
+			JetStreamStats: monitor.JetStreamStats{
+				MemoryBytes: a.Usage.Memory, StorageBytes: a.Usage.Store,
+				// What an account states is reserved for it; -1 shows as it does in nats-server.
+				ReservedMemoryBytes: uint64(a.Usage.Limits.MaxMemory), ReservedStorageBytes: uint64(a.Usage.Limits.MaxStore),
+				API: apiStats(a.API),
+			},
+		})
+	}
+	return accounts
+}
 
 // JetStreamStreams implements monitor.Source.
-func (src source) JetStreamStreams(string, monitor.StreamQuery) iter.Seq[monitor.StreamDetail] {
-	return func(func(monitor.StreamDetail) bool) {}
+func (src source) JetStreamStreams(account string, q monitor.StreamQuery) iter.Seq[monitor.StreamDetail] {
+	service := src.s.jetstream
+	if service == nil {
+		return func(func(monitor.StreamDetail) bool) {}
+	}
+	query := jetstream.ViewQuery{Stream: q.Stream, Subjects: q.Subjects, Consumers: q.Consumers, Consumer: q.Consumer}
+	return func(yield func(monitor.StreamDetail) bool) {
+		for v := range service.Streams(account, query) {
+			if !yield(streamDetail(&v, q.Config)) {
+				return
+			}
+		}
+	}
+}
+
+// streamDetail is a stream as monitoring shows it, with its configuration if that is asked for.
+func streamDetail(v *jetstream.StreamView, withConfig bool) monitor.StreamDetail {
+	d := monitor.StreamDetail{
+		Name: v.Info.Config.Name, Created: v.Info.Created, Cluster: v.Info.Cluster, State: v.Info.State,
+		Mirror: v.Info.Mirror, Sources: v.Info.Sources, Sync: v.Info.Sync,
+	}
+	if withConfig {
+		d.Config = v.Info.Config
+	}
+	for _, c := range v.Consumers {
+		detail := monitor.ConsumerDetail{ConsumerInfo: *c}
+		if withConfig {
+			detail.Config = c.Config
+		}
+		d.Consumers = append(d.Consumers, detail)
+	}
+	return d
 }

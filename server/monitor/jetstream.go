@@ -29,6 +29,7 @@ type StreamQuery struct {
 	Consumers bool   // with their consumers
 	Consumer  string // of these only this one
 	Config    bool   // with configurations
+	Subjects  bool   // with the number of subjects, which may have to be counted
 }
 
 // JetStream is the state of JetStream at one moment.
@@ -123,7 +124,7 @@ type StreamDetail struct {
 	Consumers []ConsumerDetail  `json:"consumer_detail,omitempty"`
 	Mirror    *api.SourceInfo   `json:"mirror,omitempty"`
 	Sources   []*api.SourceInfo `json:"sources,omitempty"`
-	Sync      string            `json:"sync,omitempty"` // what acknowledgements wait for, where it differs from the server's
+	Sync      string            `json:"sync,omitempty"` // what acknowledgements wait for
 }
 
 // ConsumerDetail is one consumer. Its Config stands in the place of that of ConsumerInfo, and may be nil.

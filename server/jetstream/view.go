@@ -1,0 +1,134 @@
+package jetstream
+
+import (
+	"iter"
+
+	"runnel/jetlog"
+	"runnel/server/jetstream/api"
+)
+
+// AccountView is what an account has, for whoever watches the server.
+type AccountView struct {
+	Name     string
+	Usage    api.Usage
+	API      api.APIStats
+	Messages uint64 // in all streams
+}
+
+// StreamView is a stream, for whoever watches the server.
+type StreamView struct {
+	Info      *api.StreamInfo     // without metadata that is made up for clients
+	Consumers []*api.ConsumerInfo // in no order
+	Offline   error               // why it could not be opened; the rest is then what its configuration says
+}
+
+// ViewQuery says which streams are wanted, and how much of them.
+type ViewQuery struct {
+	Stream    string // only this one, all when empty
+	Subjects  bool   // count the subjects, which goes through all of them
+	Consumers bool   // with their consumers
+	Consumer  string // of these only this one
+}
+
+// Accounts returns all accounts that may use JetStream, in no order.
+func (s *Service) Accounts() []AccountView {
+	var views []AccountView
+	for _, a := range s.served() {
+		v := AccountView{
+			Name:  a.account.Name(),
+			Usage: a.usage(),
+			API:   api.APIStats{Total: uint64(a.calls.Load()), Errors: uint64(a.errors.Load())},
+		}
+		for _, t := range a.all() {
+			if !t.offline() {
+				v.Messages += t.log.State().Messages
+			}
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+// served returns the accounts that may use JetStream.
+func (s *Service) served() []*account {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []*account
+	for _, a := range s.accounts {
+		if a.limits.Load() != nil {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// Requests returns how many requests all accounts made.
+func (s *Service) Requests() api.APIStats {
+	return api.APIStats{Level: api.Level, Total: uint64(s.requests.Load()), Errors: uint64(s.failures.Load())}
+}
+
+// Offline returns why streams could not be opened, by account and stream.
+func (s *Service) Offline() map[[2]string]error {
+	found := make(map[[2]string]error)
+	for _, a := range s.served() {
+		for _, t := range a.all() {
+			if t.offline() {
+				found[[2]string{a.account.Name(), t.log.Name()}] = t.log.Err()
+			}
+		}
+	}
+	return found
+}
+
+// Streams yields streams of an account in no order, nothing when the account is not known. One that goes away
+// meanwhile is left out.
+func (s *Service) Streams(account string, q ViewQuery) iter.Seq[StreamView] {
+	return func(yield func(StreamView) bool) {
+		for _, a := range s.served() {
+			if a.account.Name() != account {
+				continue
+			}
+			for _, t := range a.all() {
+				if q.Stream != "" && q.Stream != t.log.Name() {
+					continue
+				}
+				if v, ok := t.view(q); ok && !yield(v) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// view returns what a query asks for, false when the stream has gone.
+func (t *stream) view(q ViewQuery) (StreamView, bool) {
+	s := t.account.service
+	info := &api.StreamInfo{Config: t.config(), Sync: t.sync(), Now: s.cfg.Clock().UTC()}
+	if t.offline() {
+		return StreamView{Info: info, Offline: t.log.Err()}, true
+	}
+	info.Cluster = &api.Cluster{Leader: s.cfg.ServerName}
+	var consumers []string
+	err := t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+		info.Created, info.State = api.At(state.Created()), streamState(state)
+		for _, c := range state.Consumers() {
+			if q.Consumers && !hidden(c) && (q.Consumer == "" || q.Consumer == c.Name()) {
+				consumers = append(consumers, c.Name())
+			}
+		}
+		return nil
+	})
+	if err == nil && q.Subjects {
+		info.State.SubjectCount, err = t.subjects.of(t.log)
+	}
+	if err != nil {
+		return StreamView{}, false
+	}
+	v := StreamView{Info: info}
+	for _, name := range consumers {
+		if c, err := t.consumerInfo(name, true); err == nil && c != nil {
+			v.Consumers = append(v.Consumers, c)
+		}
+	}
+	return v, true
+}
