@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -92,8 +93,9 @@ func TestDecodeValues(t *testing.T) {
 		{"half a pair", `{"name":"\ud83d"}`, "json: half a surrogate pair at offset 10"},
 		{"half a pair and a letter", `{"description":"\ud83d\u0041"}`, "json: half a surrogate pair at offset 17"},
 		{"second half alone", `{"metadata":{"\udc00":"a"}}`, "json: half a surrogate pair at offset 15"},
-		{"deep", strings.Repeat("[", 100), "json: too deeply nested or too many objects at offset 33"},
-		{"many objects", `{"sources":[` + strings.Repeat("{},", 30000) + "{}]}", "json: too deeply nested or too many objects at offset 60007"},
+		{"deep", strings.Repeat("[", 100), "json: too deeply nested or too many members at offset 33"},
+		{"many objects", `{"sources":[` + strings.Repeat("{},", 30000) + "{}]}", "json: too deeply nested or too many members at offset 60007"},
+		{"many members", manyMembers(300000), "json: too deeply nested or too many members at offset 2288886"},
 		{"long", `{"retention":` + long + "}", `there is no retention "` + strings.Repeat("y", 489) + "..."},
 	}
 	for _, tt := range tests {
@@ -108,6 +110,17 @@ func TestDecodeValues(t *testing.T) {
 			}
 		})
 	}
+}
+
+// manyMembers returns an object with metadata of n members.
+func manyMembers(n int) string {
+	var b strings.Builder
+	b.WriteString(`{"metadata":{"":""`)
+	for i := range n {
+		fmt.Fprintf(&b, `,"%d":""`, i)
+	}
+	b.WriteString("}}")
+	return b.String()
 }
 
 // TestDecodeGood checks what has to pass.

@@ -16,10 +16,11 @@ import (
 const (
 	maxDepth   = 32
 	maxObjects = 20000
+	maxNames   = 200000 // of members in all
 )
 
 // errTooMuch is a request that is not even decoded.
-var errTooMuch = errors.New("json: too deeply nested or too many objects")
+var errTooMuch = errors.New("json: too deeply nested or too many members")
 
 // scanner looks at the members and texts of JSON. It does not check the grammar: on what is no JSON its findings mean
 // nothing, but it ends.
@@ -27,7 +28,8 @@ type scanner struct {
 	data    []byte
 	at      int
 	open    []object
-	objects int
+	objects int // so far, arrays included
+	names   int // so far
 }
 
 // object is an object or array whose end has not come.
@@ -115,6 +117,9 @@ func (s *scanner) text() error {
 	o := &s.open[len(s.open)-1]
 	if o.array || o.value {
 		return nil
+	}
+	if s.names++; s.names > maxNames {
+		return fmt.Errorf("%w at offset %d", errTooMuch, start)
 	}
 	name := unescape(s.data[start:end])
 	o.key = name
