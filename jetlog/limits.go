@@ -112,22 +112,23 @@ func (s *Stream) planOver(messages, bytes uint64, appended *Meta, m Messages) er
 	return nil
 }
 
-// planRollup plans what a message with a rollup replaces, and the schedule that it puts an end to.
+// planRollup plans what a message with a rollup replaces, and that the schedule goes to which it puts an
+// end.
 func (s *Stream) planRollup(a *arrival, m Messages) error {
+	var err error
+	switch {
+	case a.rollAll:
+		err = s.planOldest(nil, s.oldest(), s.state.Messages, Rollup, m)
+	case a.rollSubject:
+		var state SubjectState
+		if state, err = m.Subject(a.subject); err == nil {
+			err = s.planOldest(s.scratch.literal(a.subject), state.First, state.Count, Rollup, m)
+		}
+	}
 	if a.cancels.Sequence != 0 {
 		s.scratch.plan(a.cancels, Purged)
 	}
-	switch {
-	case a.rollAll:
-		return s.planOldest(nil, s.oldest(), s.state.Messages, Rollup, m)
-	case a.rollSubject:
-		state, err := m.Subject(a.subject)
-		if err != nil {
-			return err
-		}
-		return s.planOldest(s.scratch.literal(a.subject), state.First, state.Count, Rollup, m)
-	}
-	return nil
+	return err
 }
 
 // oldest returns the first live sequence, 0 for none.

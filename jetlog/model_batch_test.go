@@ -68,7 +68,7 @@ func (m *model) member(p *command.Publish, before *model, written, ids map[strin
 	if m.header(p, "Nats-Expected-Last-Msg-Id") != "" {
 		return "no 10177 Nats-Expected-Last-Msg-Id"
 	}
-	if code := m.schedule(p); code != "" {
+	if code := m.schedule(p, before.schedules); code != "" {
 		return code
 	}
 	rollup := m.header(p, "Nats-Rollup")
@@ -156,8 +156,8 @@ func (m *model) copied(c *command.Copy) string {
 }
 
 // schedule returns why a message may not be a schedule or end one, empty if it may. A schedule rolls up its
-// subject.
-func (m *model) schedule(c *command.Publish) string {
+// subject. Only one of those there were before can be ended.
+func (m *model) schedule(c *command.Publish, before map[string]jetlog.Due) string {
 	scheduler := m.header(c, "Nats-Scheduler")
 	if m.header(c, "Nats-Schedule") == "" && scheduler == "" {
 		return ""
@@ -174,7 +174,8 @@ func (m *model) schedule(c *command.Publish) string {
 		}
 		c.Header = headers.Set(c.Header, "Nats-Rollup", "sub")
 	}
-	if scheduler != "" && (scheduler == c.Subject || m.schedules[scheduler].Sequence == 0 && m.lastOn(scheduler, m.last) != 0) {
+	known := m.live[before[scheduler].Sequence] != nil
+	if scheduler != "" && (scheduler == c.Subject || !known && m.lastOn(scheduler, m.last) != 0) {
 		return "no 10212 "
 	}
 	return ""
