@@ -73,7 +73,7 @@ func decode(data []byte, into any, strict bool) error {
 		d.DisallowUnknownFields()
 	}
 	if err := d.Decode(into); err != nil {
-		return clear(err)
+		return plain(err)
 	}
 	if rest := bytes.TrimLeft(data[d.InputOffset():], blanks); len(rest) > 0 {
 		return fmt.Errorf("invalid character %q after top-level value at offset %d", rest[0], len(data)-len(rest)+1)
@@ -81,8 +81,8 @@ func decode(data []byte, into any, strict bool) error {
 	return odd
 }
 
-// clear says an error of the decoder without names of our program, and where it is.
-func clear(err error) error {
+// plain says an error of the decoder without names of our program, and where it is.
+func plain(err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		return fmt.Errorf("%w at offset %d", err, syntax.Offset)
