@@ -90,6 +90,49 @@ func TestWatchUsesEngine(t *testing.T) {
 	}
 }
 
+// TestWatchFirstCall: what changes while a watcher is told for the first time is told afterwards.
+func TestWatchFirstCall(t *testing.T) {
+	h := start(t, 0, accounts.Config{}, nil)
+	told := make(watcher, 10)
+	first := true
+	h.engine.WatchInterest(h.policy.Global(), "a", "", func(found bool) {
+		if first {
+			first = false
+			h.engine.Subscribe(h.policy.Global(), "a", "", func(*engine.Message) {})
+		}
+		told <- found
+	})
+	told.expect(t, false)
+	told.expect(t, true)
+}
+
+// TestWatchEnds: who has ended a watch is not told what had happened before.
+func TestWatchEnds(t *testing.T) {
+	h := start(t, 0, accounts.Config{}, nil)
+	account := h.policy.Global()
+	busy, release := make(chan struct{}), make(chan struct{})
+	h.engine.WatchInterest(account, "a", "", func(found bool) {
+		if found {
+			close(busy)
+			<-release
+		}
+	})
+	ended, cancel := h.watch("b", "")
+	ended.expect(t, false)
+	other, _ := h.watch("c", "")
+	other.expect(t, false)
+	h.engine.Subscribe(account, "a", "", func(*engine.Message) {})
+	<-busy
+	h.engine.Subscribe(account, "b", "", func(*engine.Message) {})
+	h.engine.Subscribe(account, "c", "", func(*engine.Message) {})
+	cancel()
+	close(release)
+	other.expect(t, true)
+	if len(ended) != 0 {
+		t.Error("told after the end")
+	}
+}
+
 // TestWatchManyChanges: however fast subscriptions come and go, the last state is told, and never twice the same.
 func TestWatchManyChanges(t *testing.T) {
 	h := start(t, 0, accounts.Config{}, nil)

@@ -356,6 +356,14 @@ func TestPress(t *testing.T) {
 			if n := received.Load(); n != 6 {
 				t.Errorf("received %d, want 6", n)
 			}
+			for range 2 { // one at least is served by the same poller
+				other := h.connect()
+				other.send("PUB b 2\r\nhi\r\n")
+				other.flush()
+				if n := h.served(other).Stalls(); n != 0 {
+					t.Errorf("stalled %d times for what somebody else sent", n)
+				}
+			}
 			stalls := h.served(c).Stalls()
 			if noStall != (stalls == 0) || h.engine.Stalled() != stalls {
 				t.Errorf("no stall %t: stalled %d times, the engine says %d", noStall, stalls, h.engine.Stalled())
