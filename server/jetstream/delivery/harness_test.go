@@ -358,8 +358,15 @@ func (w *world) publish(subject string, payloads ...string) {
 	}
 }
 
-// consumer makes a consumer, normalised as the service would.
+// consumer makes a consumer, and waits until it has had its first turn.
 func (w *world) consumer(cfg config.Consumer) {
+	w.t.Helper()
+	w.makeConsumer(cfg)
+	w.wait()
+}
+
+// makeConsumer makes a consumer, normalised as the service would.
+func (w *world) makeConsumer(cfg config.Consumer) {
 	w.t.Helper()
 	if cfg.Name == "" {
 		cfg.Name = "c"
@@ -377,8 +384,10 @@ func (w *world) consumer(cfg config.Consumer) {
 		w.t.Fatalf("create a consumer: %v %s", r.Code, r.Detail)
 	}
 	w.stream.Update(cfg.Name)
-	w.wait()
 }
+
+// jetlogResult is what a command did.
+type jetlogResult = jetlog.Result
 
 // wait lets everything happen that does not need time to pass.
 func (w *world) wait() { synctest.Wait() }

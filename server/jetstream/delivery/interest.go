@@ -24,7 +24,7 @@ type matched struct {
 }
 
 // knownMax is of how many subjects it is remembered whom they concern.
-const knownMax = 8192
+const knownMax = 1 << 15
 
 func newInterest() *interest {
 	return &interest{tree: subjects.NewTree[*consumer](), known: make(map[string]*matched)}

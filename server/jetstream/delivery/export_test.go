@@ -1,0 +1,8 @@
+package delivery
+
+// Working returns how many workers there are.
+func (p *Pool) Working() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.running
+}
