@@ -131,6 +131,29 @@ func TestRegistryKeepsAccounts(t *testing.T) {
 	}
 }
 
+// TestRegistryForgetsWatched: who watches the interest in an account does not use it, and hears nothing of the
+// account that has its name later.
+func TestRegistryForgetsWatched(t *testing.T) {
+	r := accounts.NewRegistry()
+	withA := config{Accounts: []accounts.AccountConfig{{Name: "A"}}}
+	a := recompile(t, r, withA).Account("A")
+	told := []bool{}
+	watch := a.Interest().Watch("x", "", func(matched bool) { told = append(told, matched) })
+	sub := newSubscription("x", "")
+	a.Interest().Insert(&sub.Entry)
+	a.Interest().Remove(&sub.Entry)
+	recompile(t, r, config{})
+	next := recompile(t, r, withA).Account("A")
+	if next == a {
+		t.Fatal("an account that is only watched was kept")
+	}
+	next.Interest().Insert(&sub.Entry)
+	a.Interest().Unwatch(watch)
+	if len(told) != 3 || told[0] || !told[1] || told[2] {
+		t.Errorf("told %v, want that nobody, somebody, nobody was there", told)
+	}
+}
+
 // TestCompileChangesNothing: limits hold from Activate on, and an invalid
 // configuration leaves all as it is.
 func TestCompileChangesNothing(t *testing.T) {
