@@ -1,0 +1,51 @@
+package jetlog
+
+import "runnel/jetlog/config"
+
+// OldestPending returns what is known of the oldest message that is still to be delivered for the first
+// time, the zero Meta if there is none.
+func (c *Consumer) OldestPending(m Messages) (Meta, error) {
+	seq, err := c.Next(0, m)
+	if err != nil || seq == 0 {
+		return Meta{}, err
+	}
+	return live(m, seq)
+}
+
+// OldestUnacked returns what is known of the oldest message that was delivered and not settled, one that was
+// delivered as often as allowed included. It is the zero Meta if there is none.
+func (c *Consumer) OldestUnacked(m Messages) (Meta, error) {
+	seq := uint64(0)
+	if len(c.acks.list) > 0 {
+		seq = c.acks.list[0].seq
+	}
+	if len(c.exhausted) > 0 && (seq == 0 || c.exhausted[0] < seq) {
+		seq = c.exhausted[0]
+	}
+	if seq == 0 {
+		return Meta{}, nil
+	}
+	return live(m, seq)
+}
+
+// Full reports whether so many deliveries wait for an answer that nothing new may be delivered. What is to
+// be delivered again still may.
+func (c *Consumer) Full() bool {
+	limit := c.config.MaxAckPending
+	return limit > 0 && c.config.Ack != config.AckNone && c.acks.live >= limit
+}
+
+// BackingOff returns until when nothing is delivered again although something was asked for again or not
+// answered: the first time at which an answer is due, if nothing is in the redelivery queue. It is 0 when
+// nothing is awaited, or something is to be delivered again now.
+func (c *Consumer) BackingOff() int64 {
+	due := false
+	c.Redelivery(func(uint64, uint64) bool {
+		due = true
+		return false
+	})
+	if due {
+		return 0
+	}
+	return c.NextDeadline()
+}
