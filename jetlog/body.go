@@ -33,6 +33,7 @@ const (
 	Acked         = body.Acked
 	NoInterest    = body.NoInterest
 	Skipped       = body.Skipped
+	Lost          = body.Lost
 )
 
 // Never is the Expires of a message that does not age.

@@ -11,7 +11,7 @@ import (
 
 // snapshotVersion is the first byte of a snapshot.
 //
-// Version 2 has schedules at the end.
+// Version 2 has schedules and the bytes of lost messages at the end.
 const snapshotVersion = 2
 
 // ErrNewer is wrapped by the error for a snapshot of a later version: it was written by a newer
@@ -49,7 +49,8 @@ func (s *Stream) AppendSnapshot(out []byte) []byte {
 	for _, c := range s.consumers {
 		out = c.appendSnapshot(out)
 	}
-	return s.schedules.appendSnapshot(out)
+	out = s.schedules.appendSnapshot(out)
+	return codec.AppendUint(out, s.lostBytes)
 }
 
 // appendDeadlines appends deadlines in their order, times as differences.
@@ -104,6 +105,9 @@ func Restore(data []byte) (*Stream, error) {
 		}
 	}
 	sound := version < 2 || s.schedules.read(&r)
+	if version >= 2 {
+		s.lostBytes = r.Uint()
+	}
 	if err := r.End(); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}

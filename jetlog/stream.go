@@ -30,6 +30,7 @@ type Stream struct {
 	// published counts the sequences that were given, removed what is no longer live, by reason.
 	published uint64
 	removed   [body.Reasons]uint64
+	lostBytes uint64 // of those that are lost
 	// applied counts the commands, and hash sums up what they did.
 	applied, hash uint64
 

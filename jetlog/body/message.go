@@ -37,7 +37,8 @@ type SubjectState struct {
 type Reason uint8
 
 // The reasons. NoInterest counts messages that were given a sequence and not kept, Skipped sequences
-// that were passed over since their messages are not in the stream of which this one is a copy.
+// that were passed over since their messages are not in the stream of which this one is a copy, Lost
+// those that a damaged disk did not give back.
 const (
 	LimitMessages Reason = iota
 	LimitBytes
@@ -50,10 +51,11 @@ const (
 	Acked
 	NoInterest
 	Skipped
+	Lost
 )
 
 // Reasons is how many reasons there are.
-const Reasons = int(Skipped) + 1
+const Reasons = int(Lost) + 1
 
 // String returns the name under which removals are counted.
 func (r Reason) String() string {
@@ -80,6 +82,8 @@ func (r Reason) String() string {
 		return "no_interest"
 	case Skipped:
 		return "skipped"
+	case Lost:
+		return "lost"
 	}
 	return "unknown"
 }
