@@ -92,7 +92,7 @@ func (s *sink) Deliver(_ *accounts.Account, _, _, _, reply string, _, _ []byte) 
 	s.mu.Unlock()
 	return 1
 }
-func (s *sink) Blocked(*accounts.Account, string, string, func()) bool { return false }
+func (s *sink) Blocked(*accounts.Account, string, string, interface{ Wake() }) bool { return false }
 
 func (s *sink) Flush() {
 	s.mu.Lock()

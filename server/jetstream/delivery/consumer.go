@@ -139,8 +139,8 @@ func (c *consumer) drop(put func(*mailbox)) (rouse, ok bool) {
 	return c.rouse(), true
 }
 
-// wake sees to it that there will be a turn.
-func (c *consumer) wake() {
+// Wake sees to it that there will be a turn.
+func (c *consumer) Wake() {
 	if c.awake() {
 		c.stream.pool.enqueue(c)
 	}
@@ -152,13 +152,13 @@ func (c *consumer) awake() bool {
 	return c.rouse()
 }
 
-// wakeIfWanting is wake for a consumer that would take messages.
+// wakeIfWanting is Wake for a consumer that would take messages.
 func (c *consumer) wakeIfWanting() {
 	c.mu.Lock()
 	wanting := c.shown.demand || c.phase != resting
 	c.mu.Unlock()
 	if wanting {
-		c.wake()
+		c.Wake()
 	}
 }
 
@@ -236,6 +236,6 @@ func (c *consumer) setHungry(hungry bool) {
 func (c *consumer) feed() {
 	if c.hungry.Load() && c.hungry.CompareAndSwap(true, false) {
 		c.stream.hungry.Add(-1)
-		c.wake()
+		c.Wake()
 	}
 }

@@ -137,13 +137,13 @@ func (n *network) block(subject string, is bool) {
 	}
 }
 
-func (n *network) Blocked(_ *accounts.Account, to, queue string, ready func()) bool {
+func (n *network) Blocked(_ *accounts.Account, to, queue string, w interface{ Wake() }) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.blocked[key(to, queue)] == nil {
 		return false
 	}
-	n.blocked[key(to, queue)] = ready
+	n.blocked[key(to, queue)] = w.Wake
 	return true
 }
 

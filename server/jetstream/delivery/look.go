@@ -40,7 +40,7 @@ func (t *turn) look(want int) bool {
 	case !t.applied.exists:
 		return false
 	case t.applied.pausedUntil > t.ns:
-		t.stall, t.until = Paused, t.applied.pausedUntil
+		t.stall, t.until, t.looked = Paused, t.applied.pausedUntil, true
 		return false
 	}
 	if want = min(want, t.want()); want > 0 { // some ask for more than there is, which is known only now

@@ -19,9 +19,9 @@ type Outlet interface {
 	// Deliver sends a message to the subscribers of `to`, with a queue to one member of that group, who see it as
 	// published on subject. It returns how many get it.
 	Deliver(a *accounts.Account, to, queue, subject, reply string, header, payload []byte) int
-	// Blocked tells whether those to whom Deliver would send have too much waiting. If so, ready is called when that
+	// Blocked tells whether those to whom Deliver would send have too much waiting. If so, w is woken when that
 	// is over.
-	Blocked(a *accounts.Account, to, queue string, ready func()) bool
+	Blocked(a *accounts.Account, to, queue string, w interface{ Wake() }) bool
 	Flush()
 	Close()
 }

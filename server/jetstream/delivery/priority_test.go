@@ -62,6 +62,8 @@ func TestOverflow(t *testing.T) {
 		w.got("pending", "2")
 		// Two wait for an answer now, so the other request may have the rest.
 		w.got("acks", "3", "4")
+		w.pull("no wait", `{"batch":1,"group":"A","min_pending":50,"no_wait":true}`)
+		w.got("no wait", "404 No Messages")
 		w.pull("all", `{"batch":1,"group":"A"}`)
 		w.publish("s.a", "5")
 		w.wait()
@@ -102,6 +104,8 @@ func TestPinned(t *testing.T) {
 		}
 		w.told("pinned c A ticket1")
 		w.got("y") // another client has to wait
+		w.pull("z", `{"batch":2,"group":"A","no_wait":true}`)
+		w.got("z", "404 No Messages")
 		w.pull("x", `{"batch":2,"group":"A","id":"ticket1","expires":60000000000}`)
 		w.got("x", "3")
 		if id, since := pinnedTo(w); id != "ticket1" || since == 0 {

@@ -186,7 +186,7 @@ func (t *turn) serves(r *pull) bool { return t.eligible(r) && !(r.blocked && t.i
 func (t *turn) isBlocked(r *pull) bool {
 	if r.asked != t.session.turns {
 		r.asked = t.session.turns
-		r.blocked = t.w.out.Blocked(t.c.stream.account, r.reply, "", t.c.wake)
+		r.blocked = t.w.out.Blocked(t.c.stream.account, r.reply, "", t.c)
 	}
 	if r.blocked {
 		t.stall = SlowClient
@@ -246,10 +246,12 @@ func (t *turn) finishPull(r *pull, s api.Status) {
 	t.status(r.reply, s.Append(nil, r.left, r.leftBytes))
 }
 
-// refuse ends the requests that do not wait, when there is nothing more.
+// refuse ends the requests that do not wait, if there is nothing more for them. One that is held up by answers that
+// are missing stays: it may get something any moment.
 func (t *turn) refuse() {
+	none := t.end || t.stall == Paused
 	t.session.waiting.keep(func(r *pull) bool {
-		if !r.noWait || r.expires != 0 && !r.served {
+		if !r.noWait || r.expires != 0 && !r.served || !none && t.eligible(r) {
 			return true
 		}
 		s := api.StatusNoMessages

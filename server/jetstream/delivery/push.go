@@ -77,7 +77,7 @@ func (t *turn) wantPush() int {
 		t.stall = FlowControl
 	case p.free > t.ns:
 		t.stall, t.until = RateLimit, p.free
-	case t.w.out.Blocked(t.c.stream.account, p.subject, p.queue, t.c.wake):
+	case t.w.out.Blocked(t.c.stream.account, p.subject, p.queue, t.c):
 		t.stall, t.until = SlowClient, t.ns+int64(blockedPause)
 	default:
 		return turnMessages

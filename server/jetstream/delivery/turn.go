@@ -28,6 +28,7 @@ type turn struct {
 	picks   []pick
 	stall   Stall // why nothing more is sent
 	until   int64 // when that ends, 0 if it is not known
+	looked  bool  // the state was read, and all that was chosen was sent
 	end     bool  // there is nothing more to send
 	more    bool  // there may be more to send at once
 	gave    bool  // something was sent
@@ -148,6 +149,7 @@ func (t *turn) deliver() {
 	c, want := t.c, t.want()
 	if want == 0 || t.session.reading.at > t.ns || len(t.session.outbox) > 0 {
 		c.setHungry(false)
+		t.looked = want == 0
 		return
 	}
 	// Before the look, so that a message that comes behind it finds a hungry consumer.
@@ -161,7 +163,8 @@ func (t *turn) deliver() {
 	t.send()
 	t.gave = sent > 0
 	t.more = sent > 0 && t.want() > 0 && (sent < len(t.picks) || !t.end)
-	t.end = t.end && sent == len(t.picks)
+	t.looked = sent == len(t.picks)
+	t.end = t.end && t.looked
 	if t.end {
 		c.replay = nil
 	}
@@ -191,7 +194,7 @@ func (t *turn) mustBy(at int64) {
 // afterwards answers those who want no more to wait, and says when there is to be another turn.
 func (t *turn) afterwards() {
 	s := t.session
-	if t.end {
+	if t.looked {
 		t.refuse()
 	}
 	if t.set.push() {

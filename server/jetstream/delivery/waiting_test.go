@@ -214,6 +214,8 @@ func TestPause(t *testing.T) {
 		if want := time.Now().Add(10 * time.Second); s.Stalled != delivery.Paused || !s.StalledUntil.Equal(want) {
 			t.Errorf("stalled by %q until %v, want paused until %v", s.Stalled, s.StalledUntil, want)
 		}
+		w.pull("other", `{"batch":5,"no_wait":true}`)
+		w.got("other", "404 No Messages")
 		w.pass(9 * time.Second)
 		beat := "100 Idle Heartbeat Last-Consumer=0 Last-Stream=0"
 		w.got("inbox", beat, beat)
