@@ -96,7 +96,7 @@ var layers = []layer{
 	// 5: composes what lies below.
 	{
 		"server",
-		"subjects headers conf jetlog jetlog/seal jetlog/segment jetlog/wal jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
+		"subjects headers conf jetlog/vfs jetlog jetlog/seal jetlog/segment jetlog/wal jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
 			"server/logs server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest",
 		nkeys,
 	},

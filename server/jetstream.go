@@ -38,6 +38,7 @@ func (s *Server) openJetStream(o *conf.Options) error {
 		return fmt.Errorf("jetstream: open the store in %s: %w", dir, err)
 	}
 	s.store = opened
+	s.capacity = capacityOf(js, dir, opened)
 	logReport(s.logger, dir, report, len(opened.Streams()))
 	s.jetstream = jetstream.New(jetstream.Config{
 		Store:         opened,
@@ -48,7 +49,7 @@ func (s *Server) openJetStream(o *conf.Options) error {
 		Domain:        js.Domain,
 		Lenient:       !js.Strict,
 		Sync:          shownSync(js),
-		Limits:        jetStreamLimits(js),
+		Limits:        jetStreamLimits(js, s.capacity),
 		QueueMessages: js.MaxBufferedMessages,
 		QueueBytes:    int(js.MaxBufferedBytes),
 		Batch: ingest.BatchLimits{
@@ -108,10 +109,10 @@ func shownSync(js *conf.JetStream) string {
 	return string(js.Sync)
 }
 
-func jetStreamLimits(js *conf.JetStream) jetstream.Limits {
+func jetStreamLimits(js *conf.JetStream, c capacity) jetstream.Limits {
 	return jetstream.Limits{
-		MaxMemoryBytes:      js.MaxMemoryBytes,
-		MaxStoreBytes:       js.MaxStoreBytes,
+		MaxMemoryBytes:      c.memoryBytes,
+		MaxStoreBytes:       c.storeBytes,
 		DuplicateWindow:     js.Limits.DuplicateWindow,
 		MaxAckPending:       js.Limits.MaxAckPending,
 		MaxRequestBatch:     js.Limits.MaxRequestBatch,

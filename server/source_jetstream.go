@@ -17,7 +17,7 @@ func (src source) JetStream() (monitor.JetStream, bool) {
 	if service == nil || o.JetStream == nil {
 		return monitor.JetStream{}, false
 	}
-	js := monitor.JetStream{Config: jetStreamConfig(o.JetStream), Limits: monitorLimits(&o.JetStream.Limits)}
+	js := monitor.JetStream{Config: jetStreamConfig(o.JetStream, src.s.capacity), Limits: monitorLimits(&o.JetStream.Limits)}
 	for _, a := range service.Accounts() {
 		js.Streams += a.Usage.Streams
 		js.Consumers += a.Usage.Consumers
@@ -37,10 +37,10 @@ func (src source) JetStream() (monitor.JetStream, bool) {
 }
 
 // jetStreamConfig is what monitoring shows of the options.
-func jetStreamConfig(js *conf.JetStream) monitor.JetStreamConfig {
+func jetStreamConfig(js *conf.JetStream, c capacity) monitor.JetStreamConfig {
 	return monitor.JetStreamConfig{
-		MaxMemoryBytes:  js.MaxMemoryBytes,
-		MaxStorageBytes: js.MaxStoreBytes,
+		MaxMemoryBytes:  c.memoryBytes,
+		MaxStorageBytes: c.storeBytes,
 		StoreDir:        filepath.Join(js.StoreDir, storeFolder),
 		Sync:            shownSync(js),
 		SyncInterval:    js.SyncInterval,
