@@ -361,18 +361,18 @@ func (e *entry) resolve(found []*subjects.Entry[*accounts.Subscription], subject
 // crowded tells whether more than the soft limit waits for the target.
 func (t *target) crowded() bool { return t.conn != nil && t.conn.crowded() }
 
-// await has ready called when a target of e that is crowded has drained, of a queue group one of them. It tells
+// await has w woken when a target of e that is crowded has drained, of a queue group one of them. It tells
 // whether there is one whose drain must be waited for; queue is as in [Publisher.Deliver].
-func (e *entry) await(queue string, ready func()) bool {
+func (e *entry) await(queue string, w interface{ Wake() }) bool {
 	if queue == "" {
 		for i := range e.plain {
-			if t := &e.plain[i]; t.crowded() && t.await(ready) {
+			if t := &e.plain[i]; t.crowded() && t.await(w) {
 				return true
 			}
 		}
 	}
 	for _, group := range e.queues {
-		if (queue == "" || group[0].sub.Queue == queue) && awaitGroup(group, ready) {
+		if (queue == "" || group[0].sub.Queue == queue) && awaitGroup(group, w) {
 			return true
 		}
 	}
@@ -380,21 +380,21 @@ func (e *entry) await(queue string, ready func()) bool {
 }
 
 // awaitGroup waits for any member if none keeps up. Those that are closing do not count.
-func awaitGroup(group []target, ready func()) (waits bool) {
+func awaitGroup(group []target, w interface{ Wake() }) (waits bool) {
 	keepsUp := func(t target) bool { return t.conn == nil || !t.conn.isClosing() && !t.conn.crowded() }
 	if slices.ContainsFunc(group, keepsUp) {
 		return false
 	}
 	for i := range group {
-		if !group[i].conn.isClosing() && group[i].await(ready) {
+		if !group[i].conn.isClosing() && group[i].await(w) {
 			waits = true
 		}
 	}
 	return waits
 }
 
-func (t *target) await(ready func()) bool {
-	return t.conn.out.park(t.conn.engine, &alarm{ready})
+func (t *target) await(w interface{ Wake() }) bool {
+	return t.conn.out.park(t.conn.engine, alarm{w})
 }
 
 // sweep drops what no longer holds, so that closed connections are not kept alive.

@@ -52,10 +52,10 @@ type waiter interface {
 	wake()
 }
 
-// alarm is a waiter for somebody who is no connection.
-type alarm struct{ ready func() }
+// alarm is a waiter for somebody who is no connection, and who is kept once like one: two for the same are equal.
+type alarm struct{ whom interface{ Wake() } }
 
-func (a *alarm) wake() { a.ready() }
+func (a alarm) wake() { a.whom.Wake() }
 
 // softLimit is how much may wait for a connection before who sends to it should pause.
 func (e *Engine) softLimit() int { return min(parkBytes, e.settings.Load().MaxPendingBytes/2) }

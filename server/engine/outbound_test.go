@@ -302,6 +302,11 @@ func TestParkOnce(t *testing.T) {
 	}
 }
 
+// counting counts how often it is woken.
+type counting int
+
+func (c *counting) Wake() { *c++ }
+
 // TestSoftLimit: publishers are parked before their target is cut off, also where little may wait.
 func TestSoftLimit(t *testing.T) {
 	x := newFixture(t, openConfig)
@@ -321,20 +326,20 @@ func TestSoftLimit(t *testing.T) {
 		}
 		c.out.queue.append(&x.chunks, make([]byte, tt.want))
 		c.out.queued(x.Engine)
-		woken := 0
-		a := &alarm{func() { woken++ }}
+		woken := new(counting)
+		a := alarm{woken}
 		if c.crowded() || c.out.park(x.Engine, a) {
 			t.Errorf("max_pending %d: crowded with %d bytes", tt.most, tt.want)
 		}
 		c.out.queue.append(&x.chunks, make([]byte, 1))
-		if !c.crowded() || !c.out.park(x.Engine, a) {
+		if !c.crowded() || !c.out.park(x.Engine, a) || !c.out.park(x.Engine, alarm{woken}) {
 			t.Errorf("max_pending %d: not crowded with %d bytes", tt.most, tt.want+1)
 		}
 		c.out.writing = true
 		_, parked := c.out.took(x.Engine, socket, tt.want+1, tt.want+1)
 		wakeAll(parked)
-		if woken != 1 {
-			t.Errorf("max_pending %d: woken %d times, want once", tt.most, woken)
+		if *woken != 1 {
+			t.Errorf("max_pending %d: woken %d times, want once", tt.most, *woken)
 		}
 	}
 }

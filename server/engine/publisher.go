@@ -55,17 +55,18 @@ func (p *Publisher) NoResponders(c *Conn, subject, reply string) bool {
 }
 
 // Blocked tells whether somebody to whom Deliver would send has so much waiting already that a sender who can wait
-// should; a queue group has when all its members have. If so, ready is called when that is over, perhaps more
-// than once: it must be quick, may come from anywhere and not use this Publisher. What is staged does not count, so ask
-// between batches; the largest batch should stay far below max_pending.
-func (p *Publisher) Blocked(a *accounts.Account, to, queue string, ready func()) bool {
+// should; a queue group has when all its members have. If so, w is woken when that is over, perhaps more than once,
+// but once for any number of questions while it lasts. Wake must be quick, may come from anywhere and not use this
+// Publisher; w is a pointer, since it is compared. What is staged does not count, so ask between batches; the
+// largest batch should stay far below max_pending.
+func (p *Publisher) Blocked(a *accounts.Account, to, queue string, w interface{ Wake() }) bool {
 	if !p.begun {
 		defer p.Flush() // a question alone is no batch
 	}
 	p.begin()
 	p.w.letter.address(to, to, "", nil, nil)
 	e := p.w.match.lookup(a.Profile(), p.w.letter.to)
-	return e.await(queue, ready)
+	return e.await(queue, w)
 }
 
 // Flush writes what was staged. Afterwards nothing points to what the Publisher was given.

@@ -23,14 +23,13 @@ func BenchmarkPublisherSocket(b *testing.B) {
 				p := h.engine.NewPublisher()
 				defer p.Close()
 				payload, account := make([]byte, size), h.policy.Global()
-				drained := make(chan struct{}, 1)
-				ready := func() { drained <- struct{}{} }
+				drained := newSleeper()
 				b.SetBytes(int64(size))
 				b.ReportAllocs()
 				b.ResetTimer()
 				for n := 0; n < b.N; n += batch {
-					for p.Blocked(account, "in", "", ready) {
-						<-drained
+					for p.Blocked(account, "in", "", drained) {
+						<-drained.bell
 					}
 					for range batch {
 						p.Deliver(account, "in", "", "orders.new", reply, nil, payload)

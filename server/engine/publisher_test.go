@@ -258,6 +258,18 @@ func TestPublisherNoResponders(t *testing.T) {
 	})
 }
 
+// sleeper waits until it is woken.
+type sleeper struct{ bell chan struct{} }
+
+func newSleeper() *sleeper { return &sleeper{make(chan struct{}, 1)} }
+
+func (s *sleeper) Wake() {
+	select {
+	case s.bell <- struct{}{}:
+	default:
+	}
+}
+
 // TestPublisherBlocked: a sender that asks before each batch never has its client cut off, however little that takes,
 // and goes on when it reads again.
 func TestPublisherBlocked(t *testing.T) {
@@ -272,13 +284,11 @@ func TestPublisherBlocked(t *testing.T) {
 		go func() {
 			p := h.engine.NewPublisher()
 			defer p.Close()
-			times := 0
+			times, woken := 0, newSleeper()
 			for n := range messages {
-				drained := make(chan struct{}, 1)
-				for p.Blocked(account, "a", "", func() { drained <- struct{}{} }) {
-					p.Flush()
+				for p.Blocked(account, "a", "", woken) {
 					times++
-					<-drained
+					<-woken.bell
 				}
 				p.Publish(account, "a", "", nil, []byte(numbered(n)))
 				p.Flush()
@@ -311,11 +321,8 @@ func TestBlockedEnds(t *testing.T) {
 		h.fill(publisher, slow, "a")
 		p := h.engine.NewPublisher()
 		defer p.Close()
-		gone := make(chan struct{}, 8)
-		blocked := func(queue string) bool {
-			defer p.Flush()
-			return p.Blocked(h.policy.Global(), "a", queue, func() { gone <- struct{}{} })
-		}
+		gone := newSleeper()
+		blocked := func(queue string) bool { return p.Blocked(h.policy.Global(), "a", queue, gone) }
 		if !blocked("q") || !blocked("") || blocked("other") {
 			t.Error("want the group blocked, and no other")
 		}
@@ -333,7 +340,7 @@ func TestBlockedEnds(t *testing.T) {
 			t.Errorf("the member that keeps up got %d of 20", len(all))
 		}
 		_ = slow.nc.Close()
-		<-gone
+		<-gone.bell
 	})
 }
 

@@ -20,7 +20,7 @@ import (
 type Outlet interface {
 	Publish(a *accounts.Account, subject, reply string, header, payload []byte) int
 	Deliver(a *accounts.Account, to, queue, subject, reply string, header, payload []byte) int
-	Blocked(a *accounts.Account, to, queue string, ready func()) bool
+	Blocked(a *accounts.Account, to, queue string, w interface{ Wake() }) bool
 	// NoResponders tells c that nobody answers its request.
 	NoResponders(c *engine.Conn, subject, reply string) bool
 	Flush()
