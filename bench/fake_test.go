@@ -56,6 +56,7 @@ type fake struct {
 	tlsFirst   bool              // handshake before INFO
 	refuse     func(int) string  // the -ERR for connection number n, counted from 1; empty for none
 	denied     map[string]string // the -ERR for a command, in place of doing it
+	streams    *fakeStreams      // JetStream, nil without it
 
 	mu    sync.Mutex // guards what follows, and all writing
 	count int
@@ -241,6 +242,9 @@ func (f *fake) publish(words []string, in *bufio.Reader) error {
 		return err
 	}
 	m.data = m.data[:size]
+	if f.streams != nil && f.streams.handle(f, m) {
+		return nil
+	}
 	if m.reply != "" && f.noService {
 		status := "NATS/1.0 503\r\n\r\n"
 		f.route(message{subject: m.reply, header: len(status), data: []byte(status)})

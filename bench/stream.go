@@ -45,9 +45,9 @@ func (s *session) openStored(ctx context.Context, name string) (*stored, error) 
 	return st, nil
 }
 
-// jetStream is the client of a connection. It is as patient as the run.
+// jetStream is the client of a connection. It has no deadline: the watchdog comes first.
 func (s *session) jetStream(nc *nats.Conn, options ...jetstream.JetStreamOpt) (jetstream.JetStream, error) {
-	options = append(options, jetstream.WithDefaultTimeout(s.target.Stall))
+	options = append(options, jetstream.WithDefaultTimeout(flushWait))
 	js, err := jetstream.New(nc, options...)
 	if err != nil {
 		return nil, fmt.Errorf("JetStream client: %w", err)

@@ -194,7 +194,6 @@ func (st *stored) newAsync(ctx context.Context, subjects []string, inflight int)
 	}
 	p.js, err = st.jetStream(nc,
 		jetstream.WithPublishAsyncMaxPending(2*inflight), // ours is the limit that counts
-		jetstream.WithPublishAsyncTimeout(st.target.Stall),
 		jetstream.WithPublishAsyncAckHandler(p.done),
 		jetstream.WithPublishAsyncErrHandler(func(_ jetstream.JetStream, _ *nats.Msg, err error) {
 			st.fail(fmt.Errorf("publish: %w", err))

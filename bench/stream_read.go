@@ -139,7 +139,7 @@ func runFetch(ctx context.Context, s *session) error {
 		}
 		reader := r.reader()
 		for left := s.params.Messages; left > 0; {
-			batch, err := c.Fetch(int(min(left, int64(s.params.Batch))), jetstream.FetchMaxWait(s.target.Stall))
+			batch, err := c.Fetch(int(min(left, int64(s.params.Batch))), jetstream.FetchMaxWait(flushWait))
 			if err != nil {
 				return fmt.Errorf("fetch: %w", err)
 			}
