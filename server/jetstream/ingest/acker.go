@@ -18,10 +18,10 @@ const (
 
 // acker answers the publishers of some streams, and does what else comes after a message was stored.
 type acker struct {
-	outlet  Outlet
-	buffer  []byte    // the answers since the last flush
-	reached []*record // barriers to be told after it
-	length  atomic.Int64
+	outlet   Outlet
+	buffer   []byte    // the answers since the last flush
+	answered []*record // the records that they are for
+	length   atomic.Int64
 
 	mu      sync.Mutex // guards everything below
 	work    sync.Cond  // run waits
@@ -128,26 +128,23 @@ func (a *acker) take(before []*record) []*record {
 
 // burst answers some records, writes the answers, and lets the records go.
 func (a *acker) burst(batch []*record) {
-	for _, r := range batch {
-		r.stream.answer(a, r)
+	for i, r := range batch {
+		batch[i] = nil
+		r.stream.arrive(a, r)
 	}
 	a.outlet.Flush()
 	a.buffer = a.buffer[:0]
 	if cap(a.buffer) > ackerBufferMax {
 		a.buffer = nil
 	}
-	for i, r := range batch {
-		batch[i] = nil
-		if r.task != barring {
-			r.stream.settle(r)
+	for i, r := range a.answered {
+		a.answered[i] = nil
+		if r.reached != nil {
+			close(r.reached)
 		}
-	}
-	for i, r := range a.reached {
-		a.reached[i] = nil
-		close(r.reached)
 		r.stream.settle(r)
 	}
-	a.reached = a.reached[:0]
+	a.answered = a.answered[:0]
 	a.leave(len(batch))
 }
 

@@ -10,8 +10,26 @@ import (
 	"runnel/server/jetstream/api"
 )
 
-// answer does what there is to do when it is known what became of a record. It runs on the stream's acker.
+// arrive takes a record that has come to the acker, and keeps it as long as the log has to answer others first.
+func (s *Stream) arrive(a *acker, r *record) {
+	if r.target > s.acked.count {
+		s.acked.waiting = append(s.acked.waiting, r)
+		return
+	}
+	s.answer(a, r)
+	if !r.started {
+		return
+	}
+	s.acked.count++
+	for len(s.acked.waiting) > 0 && s.acked.waiting[0].target <= s.acked.count {
+		s.answer(a, s.acked.waiting[0])
+		s.acked.waiting = s.acked.waiting[1:]
+	}
+}
+
+// answer does what there is to do when it is known what became of a record.
 func (s *Stream) answer(a *acker, r *record) {
+	a.answered = append(a.answered, r)
 	cfg := s.settings.Load()
 	switch r.task {
 	case storing:
@@ -24,29 +42,19 @@ func (s *Stream) answer(a *acker, r *record) {
 		s.answerStep(a, cfg, r)
 	case overflowing:
 		a.reply(s, r.reply, api.StatusTooManyRequests.Block(), nil)
-	case barring:
-		if r.target <= s.acked.answered {
-			a.reached = append(a.reached, r)
-			return
-		}
-		s.acked.barriers = append(s.acked.barriers, r)
 	}
 }
 
 // conclude acknowledges or refuses a message, and tells those who care that it is stored.
 func (s *Stream) conclude(a *acker, cfg *settings, r *record) {
-	if r.started {
-		s.acked.answered++
-		if r.err == nil && r.result.Code == 0 && r.result.Stored {
-			s.stored(a, cfg, r)
-		}
+	if r.started && r.err == nil && r.result.Code == 0 && r.result.Stored {
+		s.stored(a, cfg, r)
 	}
 	if r.step.batch != nil {
 		s.concludeStep(a, cfg, r)
 	} else if r.reply != "" && !cfg.noAck {
 		s.acknowledgeResult(a, cfg, r)
 	}
-	s.pass(a)
 }
 
 // stored tells those who care that a message, or a batch, is stored.
@@ -76,16 +84,6 @@ func (s *Stream) storedOne(a *acker, cfg *settings, m jetlog.Message, result *je
 		s.hooks.Stored(m.Subject, m.Sequence)
 	}
 	s.republish(a, cfg, m, result.Previous, result.Total)
-}
-
-// pass lets barriers go that have waited for the answers until now.
-func (s *Stream) pass(a *acker) {
-	waiting := s.acked.barriers
-	for len(waiting) > 0 && waiting[0].target <= s.acked.answered {
-		a.reached = append(a.reached, waiting[0])
-		waiting = waiting[1:]
-	}
-	s.acked.barriers = waiting
 }
 
 // acknowledgeResult tells the publisher what became of its message; nothing if that is not known.

@@ -113,12 +113,18 @@ func (s *Stream) refuse(r *record, err *api.Error) {
 	s.acker.push(r)
 }
 
+// follow gives a record to the acker, for when everything is answered that the log has had until now.
+func (s *Stream) follow(r *record) {
+	r.target = s.drained.started
+	s.acker.push(r)
+}
+
 // start hands a command to the log, which may have to wait. It is false when the log does not take it.
 func (s *Stream) start(r *record, c command.Command) bool {
 	r.started = true
 	if err := s.log.Start(s.ctx, c, r.done); err != nil {
 		r.started, r.err = false, err
-		s.acker.push(r)
+		s.follow(r)
 		return false
 	}
 	s.drained.started++

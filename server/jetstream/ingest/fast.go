@@ -97,7 +97,7 @@ func (s *Stream) step(r *record) {
 	}
 	if r.step.ending || r.step.operation == opPing {
 		r.task = stepping
-		s.acker.push(r)
+		s.follow(r)
 		return
 	}
 	s.storeStep(r)
@@ -138,7 +138,7 @@ func (s *Stream) storeStep(r *record) {
 	b, cfg := r.step.batch, s.settings.Load()
 	strict := !b.gapOK
 	if r.refusal = s.admit(r.size()); r.refusal != nil {
-		s.acker.push(r)
+		s.follow(r)
 		if strict {
 			s.endFast(b)
 		}
@@ -198,8 +198,7 @@ func (s *Stream) passParked(r *record) {
 	if r.waits--; r.waits > 0 {
 		return
 	}
-	r.target = s.drained.started
-	s.acker.push(r)
+	s.follow(r)
 }
 
 func (s *Stream) openFast(f fastReply) *fastBatch {

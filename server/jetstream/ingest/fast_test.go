@@ -459,6 +459,41 @@ func TestFastHolds(t *testing.T) {
 	}
 }
 
+// What is said about a batch is said when everything before it is stored, not when it comes.
+func TestFastOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{t: t, box: newMailbox()}
+		log := &slow{started: make(chan struct{}, 10), answering: answering{change: allowFast}}
+		b.open(ingest.Config{}, log, ingest.Hooks{})
+		for seq, op := range []int{start, add, ping, end} {
+			b.publish("s.1", fastReply("x", 2, "ok", []int{1, 2, 2, 3}[seq], op), "x")
+		}
+		b.publish("s.1", fastReply("y", 1, "fail", 1, start), "x")
+		b.publish("s.1", fastReply("y", 1, "fail", 3, add), "x")
+		synctest.Wait()
+		if len(b.box.arrived) != 0 {
+			t.Fatalf("got %v before anything is stored, want nothing", b.next())
+		}
+		for i, want := range [][]string{
+			{flowAck(0, 2)},
+			{flowAck(2, 2), flowAck(2, 2), committed(2, "x", 2)},
+			{flowAck(0, 1), flowAck(1, 1), gap(2, 3), committed(3, "y", 1)},
+		} {
+			log.waiting[i]()
+			synctest.Wait()
+			for _, w := range want {
+				if got := b.next().payload; got != w {
+					t.Errorf("after message %d is stored: got %s, want %s", i+1, got, w)
+				}
+			}
+		}
+		if len(b.box.arrived) != 0 {
+			t.Errorf("got %v, want no more", b.next())
+		}
+		b.ingest.Close()
+	})
+}
+
 // A result that nobody could foresee ends a batch too, whatever of it is on its way.
 func TestFastFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -38,7 +38,7 @@ type mailbox struct {
 	closed  sync.WaitGroup
 }
 
-func newMailbox() *mailbox { return &mailbox{arrived: make(chan message, 1<<17)} }
+func newMailbox() *mailbox { return &mailbox{arrived: make(chan message, 4096)} }
 
 // outlet keeps messages until Flush, as slices: whoever changes them too early is seen.
 type outlet struct {

@@ -48,9 +48,11 @@ type record struct {
 	err     error
 	refusal *api.Error
 
-	// Of a barrier: how often it is parked, how many answers of the log come before it, and what is closed then.
+	// target is how many answers of the log come before it is the record's turn at the acker.
+	target uint64
+
+	// Of a barrier: how often it is parked, and what is closed when it is reached.
 	waits   int
-	target  uint64
 	reached chan struct{}
 
 	// done is finish as a value, made once so that it costs nothing for a message.

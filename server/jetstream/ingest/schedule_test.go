@@ -25,7 +25,8 @@ func TestSchedules(t *testing.T) {
 		"in a zone": {[]string{"Nats-Schedule", "0 30 9 * * *", "Nats-Schedule-Time-Zone", "Asia/Kolkata"}, ok1, time.Date(2026, 1, 2, 4, 0, 0, 0, time.UTC)},
 		"an unknown zone": {
 			[]string{"Nats-Schedule", "0 30 9 * * *", "Nats-Schedule-Time-Zone", "Mars/Base"},
-			refusal(400, 10223, "message schedules time zone is invalid"), time.Time{},
+			refusal(400, 10223, "message schedules time zone is invalid"),
+			time.Time{},
 		},
 		"no pattern": {[]string{"Nats-Schedule", "soon"}, refusal(400, 10189, "message schedules pattern is invalid"), time.Time{}},
 		"none":       {[]string{"A", "b"}, ok1, time.Time{}},

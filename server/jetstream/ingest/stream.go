@@ -51,8 +51,8 @@ type drained struct {
 
 // acked is what the acker knows of a stream.
 type acked struct {
-	answered uint64    // commands that the log answered
-	barriers []*record // that wait for more answers, in the order of their targets
+	count   uint64    // commands that the log answered
+	waiting []*record // for more answers, in the order of their targets
 }
 
 // closeGrace is how long Close waits for a log that takes nothing.
