@@ -78,18 +78,13 @@ func storeConfig(js *conf.JetStream, dir string, logger *slog.Logger) (store.Con
 	return cfg, err
 }
 
-// encryption is how the store is encrypted.
-func encryption(js *conf.JetStream) (seal.Encryption, error) {
-	var e seal.Encryption
-	if js.Key == "" {
-		return e, nil
-	}
-	var err error
-	if e.Key, err = seal.KeyOf(js.Key); err != nil {
-		return e, err
-	}
-	if js.Cipher == conf.CipherAES {
-		e.Cipher = segment.AES256GCM
+// encryption is how the store is encrypted. Without a key and with the one before it, what was encrypted can be read,
+// and nothing more is.
+func encryption(js *conf.JetStream) (e seal.Encryption, err error) {
+	if js.Key != "" {
+		if e.Key, err = seal.KeyOf(js.Key); err != nil {
+			return e, err
+		}
 	}
 	if js.PrevKey != "" {
 		previous, err := seal.KeyOf(js.PrevKey)
@@ -97,6 +92,9 @@ func encryption(js *conf.JetStream) (seal.Encryption, error) {
 			return e, err
 		}
 		e.Previous = append(e.Previous, previous)
+	}
+	if js.Cipher == conf.CipherAES {
+		e.Cipher = segment.AES256GCM
 	}
 	return e, nil
 }
