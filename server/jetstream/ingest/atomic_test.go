@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/ingest"
 )
@@ -324,6 +325,9 @@ func TestAtomicIdle(t *testing.T) {
 		if _, gone := b.hooks(); gone != "x timeout" {
 			t.Errorf("got %q as abandoned after 11 seconds, want the first batch", gone)
 		}
+		if got := b.member("s.1", "w", 1, ""); got != "" {
+			t.Errorf("got %s, want that there is room", got)
+		}
 		if got := b.member("s.1", "y", 2, ""); got != "" {
 			t.Errorf("got %s, want that the second goes on", got)
 		}
@@ -335,16 +339,48 @@ func TestAtomicIdle(t *testing.T) {
 			t.Errorf("got %s, want the batch stored", got)
 		}
 		if _, gone := b.hooks(); gone != "x timeout, z timeout" {
-			t.Errorf("got %q as abandoned, want two batches", gone)
+			t.Errorf("got %q as abandoned after 20 seconds, want two batches", gone)
 		}
-		time.Sleep(time.Minute)
-		b.member("s.1", "w", 1, "")
-		time.Sleep(11 * time.Second)
+		time.Sleep(time.Second + time.Millisecond)
 		synctest.Wait()
 		if _, gone := b.hooks(); gone != "x timeout, z timeout, w timeout" {
-			t.Errorf("got %q as abandoned, want the last too", gone)
+			t.Errorf("got %q as abandoned after 21 seconds, want the last at its time", gone)
+		}
+		time.Sleep(time.Minute)
+		b.member("s.1", "v", 1, "")
+		time.Sleep(10*time.Second + time.Millisecond)
+		synctest.Wait()
+		if _, gone := b.hooks(); gone != "x timeout, z timeout, w timeout, v timeout" {
+			t.Errorf("got %q as abandoned, want one that was begun later too", gone)
 		}
 	})
+}
+
+// Members that nobody is interested in get a sequence, and nobody is told of them.
+func TestAtomicInterest(t *testing.T) {
+	b := newBench(t, ingest.Config{}, allowAtomic, func(c *config.Stream) {
+		c.Retention = config.InterestRetention
+		c.Republish = &config.Republish{Source: ">", Destination: "out.>"}
+	})
+	r, err := b.log.Propose(t.Context(), &command.ConsumerCreate{Config: config.Consumer{
+		Name: "c", Durable: "c", Ack: config.AckExplicit, FilterSubject: "s.2", MaxDeliver: -1, Replicas: 1,
+	}})
+	if err != nil || r.Code != 0 {
+		t.Fatalf("create a consumer: %v, %v", r, err)
+	}
+	b.member("s.1", "x", 1, "")
+	b.member("s.2", "x", 2, "")
+	b.publish("s.3", "reply", "x", "Nats-Batch-Id", "x", "Nats-Batch-Sequence", "3", "Nats-Batch-Commit", "1")
+	if got := b.next().subject; got != "out.s.2" {
+		t.Errorf("got %s republished, want the message that is stored", got)
+	}
+	if got := b.next().payload; got != committed(3, "x", 3) {
+		t.Errorf("got %s, want the batch stored", got)
+	}
+	b.quiet()
+	if got, _ := b.hooks(); got != "s.2 2" {
+		t.Errorf("got told of %q, want the message that is stored", got)
+	}
 }
 
 // A change of the configuration ends what it does not allow.

@@ -507,6 +507,19 @@ func TestFastFails(t *testing.T) {
 			return jetlog.Result{}, nil
 		}
 		send := func(seq, op int, payload string) { b.publish("s.1", fastReply("x", 9, "fail", seq, op), payload) }
+		b.publish("s.1", fastReply("y", 9, "fail", 1, start), "bad")
+		b.publish("s.1", fastReply("y", 9, "fail", 2, add), "x")
+		b.publish("s.1", fastReply("y", 9, "fail", 3, commit), "x")
+		synctest.Wait()
+		for _, done := range log.waiting {
+			done()
+		}
+		log.waiting = nil
+		for i, w := range []string{flowAck(0, 9), refusal(503, 10077, "disk"), unknown} {
+			if got := b.next().payload; got != w {
+				t.Errorf("answer %d to a batch whose first message fails: got %s, want %s", i+1, got, w)
+			}
+		}
 		send(1, start, "x")
 		send(2, add, "bad")
 		send(3, add, "x")
@@ -518,13 +531,50 @@ func TestFastFails(t *testing.T) {
 		synctest.Wait()
 		send(4, add, "x")
 		b.barrier()
-		want := []string{flowAck(0, 9), stepError(2, 503, 10077, "disk"), committed(1, "x", 1), unknown}
+		want := []string{flowAck(0, 9), stepError(2, 503, 10077, "disk"), committed(3, "x", 1), unknown}
 		for i, w := range want {
 			if got := b.next().payload; got != w {
 				t.Errorf("answer %d: got %s, want %s", i+1, got, w)
 			}
 		}
 		b.quiet()
+		b.ingest.Close()
+	})
+}
+
+// A batch whose publisher waits for a result is not idle, whatever the log takes for it.
+func TestFastHeldIsNotIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{t: t, box: newMailbox()}
+		log := &slow{started: make(chan struct{}, 10), answering: answering{change: allowFast}}
+		b.open(ingest.Config{QueueMessages: 2}, log, ingest.Hooks{})
+		b.publish("s.1", fastReply("x", 9, "fail", 1, start), "x", "Nats-TTL", "5")
+		synctest.Wait()
+		b.publish("s.1", fastReply("x", 9, "fail", 2, add), "x")
+		synctest.Wait()
+		b.publish("s.1", fastReply("x", 9, "fail", 3, add), "x")
+		synctest.Wait()
+		if b.publish("s.1", fastReply("x", 9, "fail", 4, add), "x") {
+			t.Error("a queue of 2 took a message, with 2 parked")
+		}
+		if got := b.next().header; !strings.Contains(got, "429") {
+			t.Errorf("got %q, want a 429 status", got)
+		}
+		time.Sleep(time.Minute)
+		log.waiting[0]()
+		synctest.Wait()
+		if !b.publish("s.1", fastReply("x", 9, "fail", 4, commit), "x") {
+			t.Error("no message is taken although nothing is parked")
+		}
+		synctest.Wait()
+		for _, done := range log.waiting[1:] {
+			done()
+		}
+		for _, w := range []string{flowAck(0, 9), committed(4, "x", 4)} {
+			if got := b.next().payload; got != w {
+				t.Errorf("got %s, want %s", got, w)
+			}
+		}
 		b.ingest.Close()
 	})
 }

@@ -401,6 +401,11 @@ func TestClose(t *testing.T) {
 			b.publish("s.a", "reply", "x")
 			b.publish("s.a", "reply", "x")
 			began := time.Now()
+			time.AfterFunc(time.Second, func() {
+				if b.publish("s.a", "reply", "x") {
+					t.Error("a stream that is being closed took a message")
+				}
+			})
 			b.ingest.Close()
 			if d := time.Since(began); d != 2*time.Second {
 				t.Errorf("got closed after %v, want 2s", d)

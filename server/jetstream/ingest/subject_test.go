@@ -124,6 +124,12 @@ func TestRepublish(t *testing.T) {
 				{"s.a", "", []string{"Nats-Incr", "5"}, `out.s.a|Nats-Incr: 5|Nats-Stream: S|Nats-Subject: s.a|Nats-Sequence: 2|Nats-Time-Stamp: T|Nats-Last-Sequence: 1|{"val":"10"}`},
 			},
 		},
+		"counters that are gone at once": {
+			func(c *config.Stream) { all(c); c.AllowCounter, c.MaxBytes = true, 1 },
+			[]publish{
+				{"s.a", "", []string{"Nats-Incr", "5"}, `out.s.a|Nats-Incr: 5|Nats-Stream: S|Nats-Subject: s.a|Nats-Sequence: 1|Nats-Time-Stamp: T|Nats-Last-Sequence: 0|{"val":"5"}`},
+			},
+		},
 		"transformed": {
 			func(c *config.Stream) {
 				c.SubjectTransform = &config.Transform{Source: "s.>", Destination: "t.>"}
