@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -138,6 +140,44 @@ func TestComparisonAlternates(t *testing.T) {
 	var document struct{ Singles []any }
 	if err := json.Unmarshal(out.Bytes(), &document); err != nil || len(document.Singles) != 12 {
 		t.Errorf("got %d single results, %v, want 12", len(document.Singles), err)
+	}
+}
+
+// TestComparisonOfStreams gives every server a folder of its own, which is gone afterwards.
+func TestComparisonOfStreams(t *testing.T) {
+	server := fakeCommand(t) + " {dir}"
+	dir := filepath.Join(t.TempDir(), "a place with blanks")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	comparison := bench.Comparison{
+		A: server, B: server, Dir: dir, Rounds: 2, Target: bench.Target{Verify: true},
+		Cases: []bench.Case{smallStream(t, "async16-128", nil), smallStream(t, "fetch", nil)},
+	}
+	got := comparison.Run(t.Context())
+	for _, s := range got.Singles {
+		if !s.Result.OK() {
+			t.Errorf("round %d, %s, %s: %s", s.Round, s.Side, s.Result.Case, s.Result.Error)
+		}
+	}
+	if len(got.Singles) != 8 {
+		t.Errorf("got %d single results, want 8", len(got.Singles))
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 0 {
+		t.Errorf("folders are left: %v, %v", left, err)
+	}
+}
+
+// TestComparisonWithoutAPlace cannot make the folder.
+func TestComparisonWithoutAPlace(t *testing.T) {
+	comparison := bench.Comparison{
+		A: fakeCommand(t) + " {dir}", B: fakeCommand(t), Dir: filepath.Join(t.TempDir(), "none"), Rounds: 1,
+		Cases: []bench.Case{small(t, "pubsub-128", nil)}, Target: bench.Target{Verify: true},
+	}
+	got := comparison.Run(t.Context())
+	if text := got.Singles[0].Result.Error; !strings.Contains(text, "make a folder for the server") || !got.Singles[1].Result.OK() {
+		t.Errorf("got %q, and %q of the server without one", text, got.Singles[1].Result.Error)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,15 +17,21 @@ import (
 )
 
 // TestMain lets the test binary serve as the server that StartServer starts:
-// called as "fake-server PORT" it runs the fake, as "fake-exit" it fails.
+// called as "fake-server PORT" it runs the fake, as "fake-server PORT FOLDER" with
+// JetStream and only if the folder is empty, as "fake-exit" it fails.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == "fake-server" {
+	if len(os.Args) >= 3 && os.Args[1] == "fake-server" {
+		f := &fake{}
+		if len(os.Args) == 4 {
+			f.streams = &fakeStreams{}
+			occupy(os.Args[3])
+		}
 		listener, err := net.Listen("tcp", "127.0.0.1:"+os.Args[2])
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-		(&fake{}).serve(listener)
+		f.serve(listener)
 		return
 	}
 	if len(os.Args) == 2 && os.Args[1] == "fake-exit" {
@@ -32,6 +39,21 @@ func TestMain(m *testing.M) {
 		os.Exit(7)
 	}
 	os.Exit(m.Run())
+}
+
+// occupy makes a file in a folder that must be empty.
+func occupy(folder string) {
+	entries, err := os.ReadDir(folder)
+	if err == nil && len(entries) > 0 {
+		err = fmt.Errorf("%s is not empty", folder)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "data"), nil, 0o600)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(7)
+	}
 }
 
 // message is what the fake routes.
