@@ -196,7 +196,7 @@ func (c *Conn) end(reason Reason, text string, drain bool) {
 	case c.mark(reason):
 		c.conclude(text, drain)
 	case !drain:
-		wakeAll(c.cut())
+		c.cut().wake()
 	}
 }
 
@@ -211,7 +211,7 @@ func (c *Conn) conclude(text string, drain bool) {
 		last = wire.AppendErr(nil, text)
 	}
 	flush, woken := c.out.close(c.engine, c.transport, last, drain)
-	wakeAll(woken)
+	woken.wake()
 	if flush {
 		w := c.engine.borrow()
 		w.drain(c)
@@ -220,7 +220,7 @@ func (c *Conn) conclude(text string, drain bool) {
 }
 
 // cut drops what a closing connection has not written yet.
-func (c *Conn) cut() []waiter {
+func (c *Conn) cut() waiters {
 	_, woken := c.out.close(c.engine, c.transport, nil, false)
 	return woken
 }
@@ -228,19 +228,13 @@ func (c *Conn) cut() []waiter {
 // wake implements waiter: a parked publisher reads again.
 func (c *Conn) wake() { c.transport.wake() }
 
-func wakeAll(parked []waiter) {
-	for _, w := range parked {
-		w.wake()
-	}
-}
-
 // ended is called by the transport once, when its reader has stopped for good. reason counts if nobody gave
 // one before.
 func (c *Conn) ended(reason Reason) {
 	c.mark(reason)
 	c.removeAllSubscriptions()
 	c.carry = nil
-	wakeAll(c.out.gone(c.engine, c.transport))
+	c.out.gone(c.engine, c.transport).wake()
 	c.engine.forget(c)
 }
 

@@ -304,7 +304,7 @@ func (e *Engine) Stalled() int64 { return e.stalled.Load() }
 // slowConsumer cuts c off. sub is the subscription that was delivered to last, nil when not known.
 func (e *Engine) slowConsumer(c *Conn, reason Reason, sub *accounts.Subscription) {
 	if !c.mark(reason) {
-		wakeAll(c.cut()) // it was ending already, perhaps for the same reason
+		c.cut().wake() // it was ending already, perhaps for the same reason
 		return
 	}
 	counter := &e.slow.pending

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -40,7 +39,7 @@ type outbound struct {
 	edge  bool
 	queue chunkQueue
 	// parked are those who wait for this connection to drain.
-	parked []waiter
+	parked waiters
 	// stuckSince is the engine's coarse time of the last progress while something waits; 0 when nothing does.
 	// It is written with mu held and read without, since housekeeping looks at every connection.
 	stuckSince atomic.Int64
@@ -50,6 +49,15 @@ type outbound struct {
 type waiter interface {
 	// wake is called once, without a lock. It must not block.
 	wake()
+}
+
+// waiters are each woken once, however often they were parked.
+type waiters map[waiter]struct{}
+
+func (all waiters) wake() {
+	for w := range all {
+		w.wake()
+	}
 }
 
 // alarm is a waiter for somebody who is no connection, and who is kept once like one: two for the same are equal.
@@ -170,7 +178,7 @@ func (o *outbound) take(out [][]byte, limit int, busy *bool) [][]byte {
 
 // took ends the write that take began, of which n out of offered bytes were written. again tells that more
 // should be written at once; woken are publishers to wake.
-func (o *outbound) took(e *Engine, t transport, n, offered int) (again bool, woken []waiter) {
+func (o *outbound) took(e *Engine, t transport, n, offered int) (again bool, woken waiters) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.writing = false
@@ -197,7 +205,7 @@ func (o *outbound) took(e *Engine, t transport, n, offered int) (again bool, wok
 	return again, woken
 }
 
-func (o *outbound) unpark() []waiter {
+func (o *outbound) unpark() waiters {
 	p := o.parked
 	o.parked = nil
 	return p
@@ -210,15 +218,16 @@ func (o *outbound) park(e *Engine, p waiter) bool {
 	if o.state != outboundOpen || o.queue.bytes <= e.softLimit() {
 		return false
 	}
-	if !slices.Contains(o.parked, p) { // it may have gone on by itself since, and not been taken out
-		o.parked = append(o.parked, p)
+	if o.parked == nil {
+		o.parked = make(waiters)
 	}
+	o.parked[p] = struct{}{} // it may be there: it went on by itself before and was not taken out
 	return true
 }
 
 // close begins the end: what is queued, and last, is still written if drain is set; otherwise it is dropped.
 // flush tells that the caller must drain the queue.
-func (o *outbound) close(e *Engine, t transport, last []byte, drain bool) (flush bool, woken []waiter) {
+func (o *outbound) close(e *Engine, t transport, last []byte, drain bool) (flush bool, woken waiters) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	woken = o.unpark()
@@ -242,7 +251,7 @@ func (o *outbound) close(e *Engine, t transport, last []byte, drain bool) (flush
 
 // gone is called by the transport when its reader has ended: the descriptor is closed, now or by the writer
 // that is at it.
-func (o *outbound) gone(e *Engine, t transport) (woken []waiter) {
+func (o *outbound) gone(e *Engine, t transport) (woken waiters) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.state = outboundGone

@@ -296,7 +296,7 @@ func TestParkOnce(t *testing.T) {
 	}
 	slow.out.writing = true
 	_, woken := slow.out.took(x.Engine, slow.transport, parkBytes/2, parkBytes/2)
-	wakeAll(woken)
+	woken.wake()
 	if sleeper.woken != 1 || len(slow.out.parked) != 0 {
 		t.Errorf("woken %d times, %d still parked, want once and none", sleeper.woken, len(slow.out.parked))
 	}
@@ -337,7 +337,7 @@ func TestSoftLimit(t *testing.T) {
 		}
 		c.out.writing = true
 		_, parked := c.out.took(x.Engine, socket, tt.want+1, tt.want+1)
-		wakeAll(parked)
+		parked.wake()
 		if *woken != 1 {
 			t.Errorf("max_pending %d: woken %d times, want once", tt.most, *woken)
 		}

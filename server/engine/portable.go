@@ -212,7 +212,7 @@ func (t *goTransport) writeRest() {
 		// After an error the connection is dead, and the rest forgotten.
 		err := t.writeWaiting(buffers[0])
 		_, woken := o.took(t.engine, t, len(buffers[0]), len(buffers[0]))
-		wakeAll(woken)
+		woken.wake()
 		if err != nil {
 			t.fail(err)
 		}

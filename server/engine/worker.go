@@ -291,7 +291,7 @@ func (w *worker) drain(c *Conn) {
 			n = offered
 		}
 		again, woken := c.out.took(w.engine, c.transport, n, offered)
-		wakeAll(woken)
+		woken.wake()
 		if dead {
 			c.end(ReasonWriteError, "", false)
 			return
