@@ -8,7 +8,15 @@
 //	acker     one of a few goroutines with an outlet each: acknowledges, republishes, tells consumers
 //
 // Only drain waits when the log takes nothing, so a full disk holds up the publishers of one stream and nobody's
-// connection. A message that cannot wait is refused with a 429 status.
+// connection. A message that cannot wait is refused with a 429 status. A publisher gets no answer when it is not
+// known what became of its message.
+//
+// # Batches
+//
+// Drain puts atomic batches together and gives each to the log as one command. Messages of fast batches are stored
+// as they come; drain sees to their order, and the acker says how far a batch has come. Both kinds are only in
+// memory: after a restart their publishers are told that the batch is not known. A batch that is left alone ends
+// after some seconds, by a timer that a stream has while batches are open.
 //
 // # Who owns what
 //
