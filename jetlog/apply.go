@@ -36,6 +36,8 @@ func (s *Stream) dispatch(c command.Command, m Messages) (Result, error) {
 		return s.deleteMessage(c, m)
 	case *command.Purge:
 		return s.purge(c, m)
+	case *command.Continue:
+		return s.carryOn(c, m)
 	case *command.Expire:
 		return s.expire(c, m)
 	case *command.Configure:

@@ -183,5 +183,6 @@ func (s *Stream) commit(b *batch, after *State, m Messages) Result {
 	p.removals = append(p.removals, b.removals...)
 	p.first, p.firstTime, p.moved = after.First, after.FirstTime, true
 	r.Removed = s.remove(m)
+	s.postponeAll(&r)
 	return r
 }

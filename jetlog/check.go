@@ -45,7 +45,8 @@ func (s *Stream) Check(m Messages) error {
 	if strays != s.strays {
 		wrong("%d strays, counted %d", s.strays, strays)
 	}
-	if s.config.Retention == config.InterestRetention {
+	unfinished := slices.ContainsFunc(s.chores, func(c chore) bool { return c.kind == choreUnneeded })
+	if s.config.Retention == config.InterestRetention && !unfinished {
 		s.checkNeeded(lives, wrong)
 	}
 	if err := s.checkSchedules(m, wrong); err != nil {

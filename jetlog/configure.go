@@ -26,7 +26,9 @@ func (s *Stream) configure(c *command.Configure, m Messages) (Result, error) {
 		s.config = before
 		return Result{}, err
 	}
-	return Result{Removed: s.remove(m)}, nil
+	r := Result{Removed: s.remove(m)}
+	s.postponeAll(&r)
+	return r, nil
 }
 
 // exceeds returns which consumer there is that the limits would not allow, empty for none.
@@ -46,6 +48,10 @@ func (s *Stream) exceeds(limits *config.ConsumerLimits) string {
 // planFit plans what has to go for the configuration.
 func (s *Stream) planFit(before *config.Stream, m Messages) error {
 	p := &s.scratch
+	if s.state.Messages > choreMax {
+		s.planFitLater(before)
+		return nil
+	}
 	if limit := s.config.MaxPerSubject; limit > 0 && limit != before.MaxPerSubject {
 		var inner error
 		err := m.Subjects(nil, func(subject string, state SubjectState) bool {
@@ -77,4 +83,24 @@ func (s *Stream) planFit(before *config.Stream, m Messages) error {
 		return err
 	}
 	return s.settle(m, nil)
+}
+
+// planFitLater leaves it to chores to remove what has to go from a stream with many messages.
+func (s *Stream) planFitLater(before *config.Stream) {
+	all := chore{next: s.state.First, upTo: s.state.Last}
+	if limit := s.config.MaxPerSubject; limit > 0 && limit != before.MaxPerSubject {
+		c := all
+		c.kind, c.reason = choreExcess, LimitSubject
+		s.scratch.later(c)
+	}
+	if s.config.Retention == config.InterestRetention && before.Retention != s.config.Retention {
+		c := all
+		c.kind, c.reason = choreUnneeded, Acked
+		s.scratch.later(c)
+	}
+	if s.config.Discard == config.DiscardOld && overLimit(&s.config, s.state.Messages, s.state.Bytes) != "" {
+		c := all
+		c.kind, c.reason = choreFit, LimitMessages
+		s.scratch.later(c)
+	}
 }

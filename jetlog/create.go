@@ -215,11 +215,16 @@ func (s *Stream) refilter(c *Consumer, next *config.Consumer, m Messages) (Resul
 		s.strays++
 	}
 	s.enter(c)
-	return Result{Removed: s.remove(m)}, nil
+	r := Result{Removed: s.remove(m)}
+	s.postponeAll(&r)
+	return r, nil
 }
 
 // planLost plans that messages go that only the former filter of a consumer wanted.
 func (s *Stream) planLost(c, changed *Consumer, m Messages) error {
+	if many, err := s.planLater(c.filter, c.delivered.Stream+1, m); err != nil || many {
+		return err
+	}
 	seq, err := m.NextOf(c.filter, c.delivered.Stream+1)
 	for ; err == nil && seq != 0; seq, err = m.NextOf(c.filter, seq+1) {
 		meta, err := live(m, seq)
@@ -242,12 +247,7 @@ func (s *Stream) deleteConsumer(d *command.ConsumerDelete, m Messages) (Result, 
 	}
 	c := s.consumers[i]
 	if s.config.Retention == config.InterestRetention {
-		for _, seq := range c.unsettled() {
-			if err := s.planIfUnneeded(seq, c, m); err != nil {
-				return Result{}, err
-			}
-		}
-		if err := s.planUnneeded(c.filter, c.delivered.Stream+1, c, m); err != nil {
+		if err := s.planLeft(c, m); err != nil {
 			return Result{}, err
 		}
 	}
@@ -259,7 +259,49 @@ func (s *Stream) deleteConsumer(d *command.ConsumerDelete, m Messages) (Result, 
 	if c.stray {
 		s.strays--
 	}
-	return Result{Removed: s.remove(m)}, nil
+	r := Result{Removed: s.remove(m)}
+	s.postponeAll(&r)
+	return r, nil
+}
+
+// planLeft plans that the messages go that only a consumer needs which is about to be removed.
+func (s *Stream) planLeft(c *Consumer, m Messages) error {
+	unsettled := c.unsettled()
+	if many, err := s.planLater(c.reach(unsettled), c.from(unsettled), m); err != nil || many {
+		return err
+	}
+	for _, seq := range unsettled {
+		if err := s.planIfUnneeded(seq, c, m); err != nil {
+			return err
+		}
+	}
+	return s.planUnneeded(c.filter, c.delivered.Stream+1, c, m)
+}
+
+// reach and from tell what a consumer may need, what is not settled included: the filter of it, and the
+// first sequence.
+func (c *Consumer) reach(unsettled []uint64) Filter {
+	if c.stray && len(unsettled) > 0 {
+		return nil
+	}
+	return c.filter
+}
+
+func (c *Consumer) from(unsettled []uint64) uint64 {
+	if len(unsettled) > 0 {
+		return unsettled[0]
+	}
+	return c.delivered.Stream + 1
+}
+
+// planLater leaves it to a chore to remove what nobody needs any more after the command, if that is too
+// much to look at.
+func (s *Stream) planLater(filter Filter, from uint64, m Messages) (bool, error) {
+	many, err := tooMany(filter, from, m)
+	if many {
+		s.scratch.later(chore{kind: choreUnneeded, filter: slices.Clone(filter), next: from, upTo: s.state.Last, reason: Acked})
+	}
+	return many, err
 }
 
 // unsettled returns what was delivered and not settled, exhausted messages included.

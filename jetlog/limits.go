@@ -1,6 +1,10 @@
 package jetlog
 
-import "runnel/jetlog/config"
+import (
+	"slices"
+
+	"runnel/jetlog/config"
+)
 
 // planStore plans what goes so that a new message has room: by the limit of its subject, by its own
 // rollup, then by the limits of the stream. It returns why there is no room, empty if there is.
@@ -17,7 +21,7 @@ func (s *Stream) planStore(a *arrival, meta *Meta, before SubjectState, m Messag
 		if cfg.DiscardNewPerSubject && reason == LimitSubject {
 			return "maximum messages per subject exceeded", nil
 		}
-		if err := s.planOldest(s.scratch.literal(meta.Subject), before.First, before.Count-limit+1, reason, m); err != nil {
+		if err := s.planOldest(s.scratch.literal(meta.Subject), before.First, min(before.Count-limit+1, choreMax), reason, m); err != nil {
 			return "", err
 		}
 	}
@@ -74,7 +78,8 @@ func (s *Stream) planOldest(filter Filter, first, n uint64, reason Reason, m Mes
 }
 
 // planOver plans that the oldest messages go until neither limit of the stream is exceeded. Appended
-// is a message that is about to be stored, nil for none; it goes too when nothing else is left.
+// is a message that is about to be stored, nil for none; it goes too when nothing else is left. What is more
+// than one command may do is left over.
 func (s *Stream) planOver(messages, bytes uint64, appended *Meta, m Messages) error {
 	cfg := &s.config
 	p := &s.scratch
@@ -84,7 +89,7 @@ func (s *Stream) planOver(messages, bytes uint64, appended *Meta, m Messages) er
 	if s.state.Messages == 0 {
 		seq = 0
 	}
-	for overLimit(cfg, messages, bytes) != "" {
+	for overLimit(cfg, messages, bytes) != "" && len(p.removals)-before < choreMax {
 		reason := LimitBytes
 		if cfg.MaxMessages > 0 && messages > uint64(cfg.MaxMessages) {
 			reason = LimitMessages
@@ -115,20 +120,27 @@ func (s *Stream) planOver(messages, bytes uint64, appended *Meta, m Messages) er
 // planRollup plans what a message with a rollup replaces, and that the schedule goes to which it puts an
 // end.
 func (s *Stream) planRollup(a *arrival, m Messages) error {
-	var err error
+	filter, old := Filter(nil), SubjectState{First: s.oldest(), Count: s.state.Messages}
+	if a.rollSubject {
+		var err error
+		if old, err = m.Subject(a.subject); err != nil {
+			return err
+		}
+		filter = s.scratch.literal(a.subject)
+	}
 	switch {
-	case a.rollAll:
-		err = s.planOldest(nil, s.oldest(), s.state.Messages, Rollup, m)
-	case a.rollSubject:
-		var state SubjectState
-		if state, err = m.Subject(a.subject); err == nil {
-			err = s.planOldest(s.scratch.literal(a.subject), state.First, state.Count, Rollup, m)
+	case !a.rollSubject && !a.rollAll:
+	case old.Count > choreMax:
+		s.scratch.later(chore{kind: choreAll, filter: slices.Clone(filter), next: old.First, upTo: s.state.Last, reason: Rollup})
+	default:
+		if err := s.planOldest(filter, old.First, old.Count, Rollup, m); err != nil {
+			return err
 		}
 	}
 	if a.cancels.Sequence != 0 {
 		s.scratch.plan(a.cancels, Purged)
 	}
-	return err
+	return nil
 }
 
 // oldest returns the first live sequence, 0 for none.

@@ -183,6 +183,7 @@ func (s *Stream) pass(a *arrival, m Messages) (Result, error) {
 	s.advance(a, m)
 	s.removed[NoInterest]++
 	r := Result{Sequence: s.state.Last, Removed: s.remove(m)}
+	s.postponeAll(&r)
 	if empty {
 		s.state.First, s.state.FirstTime = s.state.Last+1, 0
 	}
@@ -207,6 +208,7 @@ func (s *Stream) store(a *arrival, m Messages) (Result, error) {
 	}
 	s.append(a, meta, m)
 	r := Result{Sequence: meta.Sequence, Stored: true, Total: a.total, Removed: s.remove(m)}
+	s.postponeAll(&r)
 	if s.config.Republish != nil {
 		r.Previous = before.Last
 	}

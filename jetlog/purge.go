@@ -57,7 +57,7 @@ func (s *Stream) purge(c *command.Purge, m Messages) (Result, error) {
 		if c.Keep >= s.state.Messages {
 			return Result{}, nil
 		}
-		last, err := s.lastToGo(c.Keep, m)
+		last, err := s.lastToGo(nil, s.state.First, s.state.Messages-c.Keep, c.Keep, m)
 		if err != nil {
 			return Result{}, err
 		}
@@ -66,22 +66,22 @@ func (s *Stream) purge(c *command.Purge, m Messages) (Result, error) {
 	return s.purgeBelow(upTo, m)
 }
 
-// lastToGo returns the sequence up to which all go so that some of the newest are kept, which are less
-// than all. It counts from the nearer end.
-func (s *Stream) lastToGo(keep uint64, m Messages) (uint64, error) {
+// lastToGo returns the last of those that go so that some of the newest that match are kept: with the first
+// that matches, so and so many go. It counts from the nearer end.
+func (s *Stream) lastToGo(filter Filter, first, n, keep uint64, m Messages) (uint64, error) {
 	var err error
-	if keep < s.state.Messages/2 {
+	if keep < n {
 		seq := s.state.Last + 1
 		for ; err == nil && keep > 0; keep-- {
-			seq, err = m.LastOf(nil, seq-1)
+			seq, err = m.LastOf(filter, seq-1)
 		}
 		return seq - 1, err
 	}
-	seq := s.state.First
-	for n := s.state.Messages - keep; err == nil && n > 0; n-- {
-		seq, err = m.Next(seq + 1)
+	seq := first
+	for ; err == nil && n > 1; n-- {
+		seq, err = m.NextOf(filter, seq+1)
 	}
-	return seq - 1, err
+	return seq, err
 }
 
 // purgeMatching removes messages one by one.
@@ -95,12 +95,23 @@ func (s *Stream) purgeMatching(filter Filter, c *command.Purge, m Messages) (Res
 	if err != nil {
 		return Result{}, err
 	}
+	upTo := s.state.Last
 	if c.Sequence > 0 {
 		kept, err := m.Count(filter, c.Sequence)
 		if err != nil {
 			return Result{}, err
 		}
 		n -= min(n, kept)
+		upTo = min(upTo, c.Sequence-1)
+	}
+	if n > choreMax {
+		if c.Keep > 0 {
+			if upTo, err = s.lastToGo(filter, first, n, c.Keep, m); err != nil {
+				return Result{}, err
+			}
+		}
+		s.postpone(chore{kind: choreAll, filter: filter, next: first, upTo: upTo, reason: Purged})
+		return Result{More: true}, nil
 	}
 	if err := s.planOldest(filter, first, n, Purged, m); err != nil {
 		return Result{}, err

@@ -27,6 +27,8 @@ type scratch struct {
 	firstTime int64
 	moved     bool
 	counts    []uint64
+	// chores are what is too much for the plan.
+	chores []chore
 }
 
 func (p *scratch) reset() {
@@ -35,7 +37,11 @@ func (p *scratch) reset() {
 	p.moved = false
 	p.due = p.due[:0]
 	p.counts = p.counts[:0]
+	p.chores = nil
 }
+
+// later notes that messages go by and by.
+func (p *scratch) later(c chore) { p.chores = append(p.chores, c) }
 
 // plan notes that a message goes.
 func (p *scratch) plan(meta Meta, reason Reason) {

@@ -71,7 +71,9 @@ func (s *Stream) reset(r *command.Reset, m Messages) (Result, error) {
 	changed.incarnation = s.incarnations
 	*c = changed
 	s.unstray(c)
-	return Result{Sequence: seq, Removed: s.remove(m)}, nil
+	result := Result{Sequence: seq, Removed: s.remove(m)}
+	s.postponeAll(&result)
+	return result, nil
 }
 
 // refusesReset returns why a consumer may not begin again at a sequence.
@@ -134,13 +136,17 @@ func (c *Consumer) resetTo(seq uint64, lasts []uint64) Consumer {
 
 // planSkipped plans that messages go that only the consumer needed, and that it skips.
 func (s *Stream) planSkipped(c, changed *Consumer, m Messages) error {
+	unsettled := c.unsettled()
+	if many, err := s.planLater(c.reach(unsettled), c.from(unsettled), m); err != nil || many {
+		return err
+	}
 	skip := func(seq uint64, meta Meta) {
 		if c.needs(seq, meta.Subject) && !changed.needs(seq, meta.Subject) &&
 			!s.neededByOthers(seq, meta.Subject, c) {
 			s.scratch.plan(meta, Acked)
 		}
 	}
-	for _, seq := range c.unsettled() {
+	for _, seq := range unsettled {
 		meta, err := live(m, seq)
 		if err != nil {
 			return err

@@ -29,7 +29,9 @@ type Result struct {
 	Members []Result
 	// Removed is how many messages have gone.
 	Removed uint64
-	// More is set when the command has left work for another of its kind.
+	// More is set when the command has left work: an Expire for another Expire, every other command for
+	// Continue. What was asked for is decided, and will be done; who has to say when it is done waits for a
+	// Continue that leaves nothing.
 	More bool
 	// Created is set when a consumer was made, rather than found or changed.
 	Created bool

@@ -235,6 +235,8 @@ func (w *world) parse(verb, rest string, args []string) (command.Command, error)
 	switch verb {
 	case "pub":
 		return w.publish(args), nil
+	case "continue":
+		return &command.Continue{Time: w.clock}, nil
 	case "batch":
 		return w.batch(rest), nil
 	case "copy":

@@ -11,7 +11,7 @@ import (
 
 // snapshotVersion is the first byte of a snapshot.
 //
-// Version 2 has schedules and the bytes of lost messages at the end.
+// Version 2 has schedules, the bytes of lost messages and chores at the end.
 const snapshotVersion = 2
 
 // ErrNewer is wrapped by the error for a snapshot of a later version: it was written by a newer
@@ -50,7 +50,8 @@ func (s *Stream) AppendSnapshot(out []byte) []byte {
 		out = c.appendSnapshot(out)
 	}
 	out = s.schedules.appendSnapshot(out)
-	return codec.AppendUint(out, s.lostBytes)
+	out = codec.AppendUint(out, s.lostBytes)
+	return s.appendChores(out)
 }
 
 // appendDeadlines appends deadlines in their order, times as differences.
@@ -104,9 +105,11 @@ func Restore(data []byte) (*Stream, error) {
 			s.strays++
 		}
 	}
-	sound := version < 2 || s.schedules.read(&r)
+	sound := true
 	if version >= 2 {
+		sound = s.schedules.read(&r)
 		s.lostBytes = r.Uint()
+		s.readChores(&r)
 	}
 	if err := r.End(); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)

@@ -36,6 +36,8 @@ type Stream struct {
 
 	ttl       expiries
 	schedules schedules
+	// chores are what commands have left to be done, in their order.
+	chores []chore
 	// aged is a sequence below which no live message ages: they are all exempt.
 	aged uint64
 	// lastID is the message id of the last sequence, empty if it had none.

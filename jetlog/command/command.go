@@ -30,6 +30,7 @@ const (
 	KindBatch          Kind = 6
 	KindCopy           Kind = 7
 	KindFire           Kind = 8
+	KindContinue       Kind = 9
 	KindConsumerCreate Kind = 16
 	KindConsumerDelete Kind = 17
 	KindDeliver        Kind = 18
@@ -108,6 +109,8 @@ func fresh(kind Kind) Command {
 		return &Copy{}
 	case KindFire:
 		return &Fire{}
+	case KindContinue:
+		return &Continue{}
 	case KindConsumerCreate:
 		return &ConsumerCreate{}
 	case KindConsumerDelete:

@@ -63,6 +63,7 @@ func examples() []command.Command {
 			{Sequence: 6, Time: 4, Subject: "s", Payload: []byte("payload")},
 			{Sequence: 700, Time: 5, Subject: "t", Header: []byte("NATS/1.0\r\nA: b\r\n\r\n"), Fire: 99},
 		}},
+		&command.Continue{Time: 19},
 		&command.Fire{
 			Time: 18, Schedule: "s.later", Sequence: 6, Due: 17, Next: 27, Subject: "s.now",
 			Header: []byte("NATS/1.0\r\nNats-Scheduler: s.later\r\n\r\n"), Payload: []byte("payload"),

@@ -149,6 +149,21 @@ func (c *Expire) encode(out []byte) []byte {
 
 func (c *Expire) decode(r *codec.Reader) { c.Time, c.Max = r.Int(), r.Uint() }
 
+// Continue asks to go on with what earlier commands have left to be done.
+type Continue struct {
+	Time int64
+}
+
+// Kind returns KindContinue.
+func (*Continue) Kind() Kind { return KindContinue }
+
+// At returns the time.
+func (c *Continue) At() int64 { return c.Time }
+
+func (c *Continue) encode(out []byte) []byte { return codec.AppendInt(out, c.Time) }
+
+func (c *Continue) decode(r *codec.Reader) { c.Time = r.Int() }
+
 // Configure gives the stream another configuration, normalised already.
 type Configure struct {
 	Time   int64

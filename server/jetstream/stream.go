@@ -112,6 +112,13 @@ func (t *stream) stored(subject string, sequence uint64) {
 // propose carries a command out; the service's end is waited for at most.
 func (t *stream) propose(c command.Command) (jetlog.Result, error) {
 	result, err := t.log.Propose(t.account.service.ctx, c)
+	for err == nil && result.More && c.Kind() != command.KindExpire {
+		// What was asked for is too much for one command: it is done when nothing is left.
+		var next jetlog.Result
+		next, err = t.log.Propose(t.account.service.ctx, &command.Continue{Time: t.account.service.now()})
+		result.Removed += next.Removed
+		result.More = next.More
+	}
 	if err != nil {
 		return result, fmt.Errorf("stream %q: %w", t.log.Name(), err)
 	}

@@ -30,6 +30,9 @@ func (t *stream) watchTime() {
 	err := t.log.View(func(state *jetlog.Stream, messages jetlog.Messages) error {
 		expiry, err := state.NextExpiry(messages)
 		at = earlier(expiry, state.NextSchedule())
+		if state.Unfinished() {
+			at = t.account.service.now()
+		}
 		return err
 	})
 	if err != nil {
@@ -47,9 +50,14 @@ func earlier(a, b int64) int64 {
 	return a
 }
 
-// timePassed does what time asks for: it removes what is too old, and publishes what is due.
+// timePassed does what time asks for: it removes what is too old, publishes what is due, and goes on with what
+// was left to be removed before a restart.
 func (t *stream) timePassed() {
 	if !t.expire() || !t.fireSchedules() {
+		return
+	}
+	if err := t.finish(); err != nil {
+		t.timedFailed("cannot go on removing messages", err)
 		return
 	}
 	t.watchTime()
@@ -62,6 +70,20 @@ func (t *stream) timedFailed(what string, err error) {
 	}
 	t.account.service.logger.Error(what+"; trying again later", "account", t.log.Account(), "stream", t.log.Name(), "error", err)
 	t.alarm.set(t.account.service.now() + int64(timedRetry))
+}
+
+// finish removes what commands have left to be removed.
+func (t *stream) finish() error {
+	unfinished := false
+	err := t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+		unfinished = state.Unfinished()
+		return nil
+	})
+	if err != nil || !unfinished {
+		return err
+	}
+	_, err = t.propose(&command.Continue{Time: t.account.service.now()})
+	return err
 }
 
 // expire removes what is too old, and is false if that failed.
