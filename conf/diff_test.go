@@ -247,7 +247,7 @@ func TestDiff(t *testing.T) {
 			"limits of JetStream",
 			"jetstream { limits { max_ack_pending: 5, batch { max_msgs: 1 } } }",
 			"jetstream { limits { max_ack_pending: 6, batch { max_msgs: 2 } } }",
-			"jetstream.limits.max_ack_pending: 5 -> 6\njetstream.limits.batch.max_msgs: 1 -> 2",
+			"jetstream.limits.max_ack_pending: 5 -> 6\njetstream.limits.batch.max_msgs: 1 -> 2 !",
 		},
 		{
 			"JetStream of an account",

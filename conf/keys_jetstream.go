@@ -82,7 +82,7 @@ var jetStreamLimitsKeys = []key[JetStreamLimits]{
 		func(l *JetStreamLimits) slot { return count(&l.MaxRequestBatch, -1, maxCount) }),
 	row("duplicate_window", reloadInherit, "Longest duplicate window, 0 for no limit.",
 		func(l *JetStreamLimits) slot { return duration(&l.DuplicateWindow) }),
-	row("batch", reloadInherit, "Limits of atomic batches.",
+	row("batch", ReloadNo, "Limits of atomic batches.",
 		func(l *JetStreamLimits) slot { return part(&l.Batch, batchKeys, zero[BatchLimits]) }),
 }
 

@@ -276,7 +276,7 @@ func TestReload(t *testing.T) {
 		remote_syslog pid_file ports_file_dir prof_block_rate connect_error_reports reconnect_error_reports server_tags
 		server_metadata authorization accounts default_sentinel mappings resolver resolver_preload resolver_tls
 		authorization.users accounts.users accounts.limits.max_connections tls tls.timeout websocket.tls
-		websocket.tls.cert_file jetstream.limits jetstream.limits.batch.max_msgs metrics metrics.max_streams
+		websocket.tls.cert_file jetstream.limits jetstream.limits.max_ack_pending metrics metrics.max_streams
 		accounts.jetstream.max_streams jetstream.meta_compact jetstream.meta_compact_size
 		jetstream.meta_compact_sync cluster.advertise cluster.no_advertise cluster.routes leafnodes.remotes
 		leafnodes.tls leafnodes.compression`
@@ -285,7 +285,7 @@ func TestReload(t *testing.T) {
 		log_size_limit log_max_num http https http_port https_port http_base_path prof_port feature_flags store_dir
 		system_account no_system_account operator trusted_keys allow_non_tls websocket.port websocket.compression
 		gateway gateway.tls.timeout cluster.name cluster.port jetstream.store_dir jetstream.domain jetstream.strict
-		jetstream.enabled jetstream.sync jetstream.key jetstream.max_buffered_msgs default_js_domain resolver_pinned_accounts`
+		jetstream.enabled jetstream.limits.batch.max_msgs jetstream.sync jetstream.key jetstream.max_buffered_msgs default_js_domain resolver_pinned_accounts`
 	for list, want := range map[string]conf.Reload{
 		yes: conf.ReloadYes, no: conf.ReloadNo, "no_auth_user": conf.ReloadRemove,
 		"jetstream.max_memory_store jetstream.max_file_store": conf.ReloadRaise,

@@ -38,7 +38,8 @@ func (s *Server) openJetStream(o *conf.Options) error {
 		return fmt.Errorf("jetstream: open the store in %s: %w", dir, err)
 	}
 	s.store = opened
-	s.capacity = capacityOf(js, dir, opened)
+	c := capacityOf(js, dir, opened)
+	s.capacity.Store(&c)
 	logReport(s.logger, dir, report, len(opened.Streams()))
 	s.jetstream = jetstream.New(jetstream.Config{
 		Store:         opened,
@@ -49,7 +50,7 @@ func (s *Server) openJetStream(o *conf.Options) error {
 		Domain:        js.Domain,
 		Lenient:       !js.Strict,
 		Sync:          shownSync(js),
-		Limits:        jetStreamLimits(js, s.capacity),
+		Limits:        jetStreamLimits(js, c),
 		QueueMessages: js.MaxBufferedMessages,
 		QueueBytes:    int(js.MaxBufferedBytes),
 		Batch: ingest.BatchLimits{
@@ -145,6 +146,16 @@ func (s *Server) serveAccounts(st *state) {
 		cfgs = append(cfgs, jetstream.AccountConfig{Account: a, Limits: accountLimits(st.options, a)})
 	}
 	s.jetstream.SetAccounts(cfgs)
+}
+
+// serveLimits tells the service what it may allow from now on. s.mu is held.
+func (s *Server) serveLimits(o *conf.Options) {
+	if s.jetstream == nil {
+		return
+	}
+	c := capacityOf(o.JetStream, filepath.Join(o.JetStream.StoreDir, storeFolder), s.store)
+	s.capacity.Store(&c)
+	s.jetstream.SetLimits(jetStreamLimits(o.JetStream, c))
 }
 
 // accountLimits is what an account may keep, nil if it may not keep anything.

@@ -49,6 +49,7 @@ func (s *Server) Reload(o *conf.Options) ([]conf.Change, error) {
 	s.registry.Activate(st.policy)
 	s.engine.SetSettings(settings(o))
 	s.extend(st.policy)
+	s.serveLimits(o)
 	s.serveAccounts(st)
 	for _, c := range s.engine.Conns() {
 		s.revalidate(c)

@@ -48,7 +48,7 @@ type Server struct {
 	// store and jetstream are nil without JetStream.
 	store     *store.Store
 	jetstream *jetstream.Service
-	capacity  capacity // of all streams together
+	capacity  atomic.Pointer[capacity] // of all streams together; nil without JetStream
 
 	// state is what a reload replaces as a whole.
 	state      atomic.Pointer[state]

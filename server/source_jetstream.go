@@ -13,11 +13,11 @@ import (
 
 // JetStream implements monitor.Source.
 func (src source) JetStream() (monitor.JetStream, bool) {
-	service, o := src.s.jetstream, src.s.state.Load().options
-	if service == nil || o.JetStream == nil {
+	service, o, allowed := src.s.jetstream, src.s.state.Load().options, src.s.capacity.Load()
+	if service == nil || o.JetStream == nil || allowed == nil {
 		return monitor.JetStream{}, false
 	}
-	js := monitor.JetStream{Config: jetStreamConfig(o.JetStream, src.s.capacity), Limits: monitorLimits(&o.JetStream.Limits)}
+	js := monitor.JetStream{Config: jetStreamConfig(o.JetStream, *allowed), Limits: monitorLimits(&o.JetStream.Limits)}
 	for _, a := range service.Accounts() {
 		js.Streams += a.Usage.Streams
 		js.Consumers += a.Usage.Consumers

@@ -1,10 +1,12 @@
 package server_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -119,5 +121,47 @@ func TestMonitorWithoutJetStream(t *testing.T) {
 	}
 	if _, text := get(t, s, "/metrics"); strings.Contains(text, "runnel_jetstream") {
 		t.Error("there are metrics of JetStream")
+	}
+}
+
+// TestReloadJetStream changes what may change, and names what may not.
+func TestReloadJetStream(t *testing.T) {
+	dir := t.TempDir()
+	block := func(more string) string {
+		return fmt.Sprintf("http_port: -1\nserver_name: n\njetstream { store_dir: %q, max_mem: 1MB, %s }", dir, more)
+	}
+	s := servertest.Start(t, block("max_file: 1MB, limits { duplicate_window: 1m }"))
+	js, err := servertest.Connect(t, s).JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream := func(name string, bytes int64, window time.Duration) error {
+		_, err := js.AddStream(&nats.StreamConfig{Name: name, MaxBytes: bytes, Duplicates: window})
+		return err
+	}
+	if stream("A", 2<<20, 0) == nil || stream("B", 1000, time.Hour) == nil {
+		t.Error("a stream above the limits was made")
+	}
+	changes, err := s.Reload(servertest.Options(t, block("max_file: 4MB, domain: hub, sync: os, limits { duplicate_window: 2h, batch { max_msgs: 3 } }")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, c := range changes {
+		if !c.Reloadable {
+			left = append(left, c.Key)
+		}
+	}
+	if got, want := strings.Join(left, " "), "jetstream.sync jetstream.domain jetstream.limits.batch.max_msgs"; got != want {
+		t.Errorf("left out: got %s, want %s", got, want)
+	}
+	if err := errors.Join(stream("A", 2<<20, 0), stream("B", 1000, time.Hour)); err != nil {
+		t.Errorf("within the new limits: %v", err)
+	}
+	if c := page[jsz](t, s, "/jsz").Config; c["max_storage"] != float64(4<<20) || c["sync"] != "always" || c["domain"] != nil {
+		t.Errorf("jsz: got config %v, want the new limit and the old rest", c)
+	}
+	if changes, err := s.Reload(servertest.Options(t, block("max_file: 2MB"))); err != nil || len(changes) == 0 || changes[0].Reloadable {
+		t.Errorf("a smaller store: got %v, %v, want it to be left out", changes, err)
 	}
 }

@@ -70,7 +70,7 @@ func (t *stream) makeConsumer(cfg *config.Consumer, action command.Action) (bool
 
 // maxConsumers is how many consumers the stream may have if it does not say itself.
 func (t *stream) maxConsumers(cfg *config.Consumer) (uint64, error) {
-	most := t.account.service.cfg.Limits.DefaultMaxConsumers
+	most := t.account.service.allowed.Load().DefaultMaxConsumers
 	if l := t.account.limits.Load(); l != nil && l.MaxConsumers > 0 {
 		most = l.MaxConsumers
 		if own := t.config().MaxConsumers; own > l.MaxConsumers && !t.hasConsumer(cfg.Name) && t.consumers() >= l.MaxConsumers {

@@ -43,7 +43,7 @@ type Config struct {
 	// Sync is the policy that acknowledgements follow, as it is shown: "always" by default.
 	Sync string
 
-	Limits Limits
+	Limits Limits             // to begin with
 	Batch  ingest.BatchLimits // of atomic and fast batches; zero values are the defaults
 	// QueueMessages and QueueBytes bound what one stream's publishers may have waiting; 0 is the default.
 	QueueMessages, QueueBytes int
@@ -74,6 +74,7 @@ type Service struct {
 	delivery *delivery.Pool
 	lanes    *lanes
 	events   *events
+	allowed  atomic.Pointer[Limits]
 	requests atomic.Int64 // that were answered,
 	failures atomic.Int64 // and with an error
 	dropped  atomic.Int64 // requests that came when too many waited
@@ -99,10 +100,8 @@ func New(cfg Config) *Service {
 	if cfg.Sync == "" {
 		cfg.Sync = "always"
 	}
-	if cfg.Limits.DefaultMaxConsumers == 0 {
-		cfg.Limits.DefaultMaxConsumers = defaultMaxConsumers
-	}
 	s := &Service{cfg: cfg, logger: cfg.Logger, accounts: make(map[*accounts.Account]*account)}
+	s.SetLimits(cfg.Limits)
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.events = newEvents(s)
 	s.ingest = ingest.New(ingest.Config{
@@ -124,6 +123,14 @@ func New(cfg Config) *Service {
 	s.lanes = newLanes(s.newOutlet, s.handle)
 	s.running.Go(s.events.run)
 	return s
+}
+
+// SetLimits makes these the limits of the server. What exists already is not looked at again.
+func (s *Service) SetLimits(l Limits) {
+	if l.DefaultMaxConsumers == 0 {
+		l.DefaultMaxConsumers = defaultMaxConsumers
+	}
+	s.allowed.Store(&l)
 }
 
 func (s *Service) newOutlet() Outlet { return s.cfg.Engine.NewPublisher() }
@@ -209,9 +216,10 @@ func (s *Service) now() int64 { return s.cfg.Clock().UnixNano() }
 
 // limits are those that configurations are normalised with.
 func (s *Service) limits() config.Limits {
+	l := s.allowed.Load()
 	return config.Limits{
-		DuplicateWindow:   s.cfg.Limits.DuplicateWindow,
-		MaxAckPending:     s.cfg.Limits.MaxAckPending,
-		InactiveThreshold: s.cfg.Limits.InactiveThreshold,
+		DuplicateWindow:   l.DuplicateWindow,
+		MaxAckPending:     l.MaxAckPending,
+		InactiveThreshold: l.InactiveThreshold,
 	}
 }

@@ -73,10 +73,11 @@ func (a *account) checkLimits(cfg *config.Stream, others []*config.Stream, old *
 	if l.MaxBytesRequired && cfg.MaxBytes <= 0 {
 		return api.NewError(api.MaxBytesRequired)
 	}
-	own, all, total := l.MaxStoreStreamBytes, l.MaxStoreBytes, a.service.cfg.Limits.MaxStoreBytes
+	server := a.service.allowed.Load()
+	own, all, total := l.MaxStoreStreamBytes, l.MaxStoreBytes, server.MaxStoreBytes
 	short := api.InsufficientStorage
 	if cfg.Storage == config.MemoryStorage {
-		own, all, total = l.MaxMemoryStreamBytes, l.MaxMemoryBytes, a.service.cfg.Limits.MaxMemoryBytes
+		own, all, total = l.MaxMemoryStreamBytes, l.MaxMemoryBytes, server.MaxMemoryBytes
 		short = api.InsufficientMemory
 	}
 	if own > 0 && cfg.MaxBytes > own {
