@@ -66,8 +66,8 @@ func (s *Stream) purge(c *command.Purge, m Messages) (Result, error) {
 	return s.purgeBelow(upTo, m)
 }
 
-// lastToGo returns the last of those that go so that some of the newest that match are kept: with the first
-// that matches, so and so many go. It counts from the nearer end.
+// lastToGo returns the sequence up to which n that match go, with the first of them, so that some of the newest
+// that match are kept, at least one. It counts from the nearer end.
 func (s *Stream) lastToGo(filter Filter, first, n, keep uint64, m Messages) (uint64, error) {
 	var err error
 	if keep < n {
@@ -78,10 +78,10 @@ func (s *Stream) lastToGo(filter Filter, first, n, keep uint64, m Messages) (uin
 		return seq - 1, err
 	}
 	seq := first
-	for ; err == nil && n > 1; n-- {
+	for ; err == nil && n > 0; n-- {
 		seq, err = m.NextOf(filter, seq+1)
 	}
-	return seq, err
+	return seq - 1, err
 }
 
 // purgeMatching removes messages one by one.
