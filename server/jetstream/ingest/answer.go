@@ -40,8 +40,16 @@ func (s *Stream) answer(a *acker, r *record) {
 		}
 	case stepping:
 		s.answerStep(a, cfg, r)
+	case announcing:
+		s.stored(a, cfg, r)
 	case overflowing:
-		a.reply(s, r.reply, api.StatusTooManyRequests.Block(), nil)
+		if r.reply != "" {
+			a.reply(s, r.reply, api.StatusTooManyRequests.Block(), nil)
+		}
+		if r.first {
+			s.ingest.cfg.Logger.Warn("stream does not keep up with its publishers: messages are refused, and lost if they ask for no answer",
+				"stream", s.log.Name())
+		}
 	}
 }
 

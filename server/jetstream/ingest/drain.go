@@ -29,6 +29,7 @@ func (s *Stream) next(before []*record) []*record {
 	}
 	if len(s.queue) == 0 {
 		s.active = false
+		s.crowded.Store(false)
 		if cap(s.spare) > spareMax {
 			s.spare = nil
 		}
@@ -49,6 +50,8 @@ func (s *Stream) handle(r *record) {
 		s.receive(r)
 	case barring:
 		s.bar(r)
+	case announcing:
+		s.follow(r)
 	case resuming:
 		s.resume(r.step.batch, r.failed)
 		s.settle(r)

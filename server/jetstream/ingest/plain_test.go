@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -294,7 +296,14 @@ func TestBackPressure(t *testing.T) {
 	release := make(chan struct{})
 	b := &bench{t: t, box: newMailbox(), account: new(accounts.Account)}
 	var seq uint64
-	b.open(ingest.Config{QueueMessages: 3, QueueBytes: 1000}, &failing{start: func(_ context.Context, _ command.Command, done func(jetlog.Result, error)) error {
+	var lines atomic.Int64
+	logger := slog.New(slog.NewTextHandler(writer(func(line []byte) (int, error) {
+		if strings.Contains(string(line), "messages are refused") {
+			lines.Add(1)
+		}
+		return len(line), nil
+	}), nil))
+	b.open(ingest.Config{QueueMessages: 3, QueueBytes: 1000, Logger: logger}, &failing{start: func(_ context.Context, _ command.Command, done func(jetlog.Result, error)) error {
 		<-release
 		seq++
 		done(jetlog.Result{Sequence: seq, Stored: true}, nil)
@@ -332,7 +341,16 @@ func TestBackPressure(t *testing.T) {
 	if got, want := b.next().String(), fmt.Sprintf(`again {"stream":"S","seq":%d}`, taken+1); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+	b.barrier()
+	if got := lines.Load(); got != 2 {
+		t.Errorf("got %d lines in the log, want one each time that the queue was full", got)
+	}
 }
+
+// writer is a function that is written to.
+type writer func([]byte) (int, error)
+
+func (w writer) Write(b []byte) (int, error) { return w(b) }
 
 func TestBarrier(t *testing.T) {
 	b := &bench{t: t, box: newMailbox(), account: new(accounts.Account)}

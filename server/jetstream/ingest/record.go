@@ -14,6 +14,8 @@ const (
 	storing task = iota
 	// overflowing is a message that the queue had no room for.
 	overflowing
+	// announcing is a message that somebody else had stored.
+	announcing
 	// barring is a call of Barrier.
 	barring
 	// gathering is a message that became part of an atomic batch.
@@ -41,6 +43,7 @@ type record struct {
 	step    step             // its part in a fast batch
 	command *command.Publish // of a step
 	failed  bool             // what a resumed batch has waited for
+	first   bool             // to overflow since the queue was empty
 
 	// How it ended: refusal or err is set, or result counts.
 	started bool // the log had it

@@ -2,20 +2,10 @@ package ingest
 
 import (
 	"strconv"
-	"time"
 
 	"runnel/headers"
 	"runnel/jetlog"
-)
-
-// The headers of what is published again. Receivers rely on them, so those that the message brings itself go.
-const (
-	streamHeader       = "Nats-Stream"
-	subjectHeader      = "Nats-Subject"
-	sequenceHeader     = "Nats-Sequence"
-	timeHeader         = "Nats-Time-Stamp"
-	lastSequenceHeader = "Nats-Last-Sequence"
-	sizeHeader         = "Nats-Msg-Size"
+	"runnel/server/jetstream/api"
 )
 
 // republish publishes a message again that was stored as this, if the stream does that. The message is what the
@@ -44,33 +34,23 @@ func (s *Stream) republish(a *acker, cfg *settings, m jetlog.Message, previous u
 	a.outlet.Publish(s.account, to, "", a.buffer[start:], payload)
 }
 
-// appendRepublished appends the header block of a message that is published again: its own, and where and when it
-// was stored. The size of the payload is left out if it is negative.
+// appendRepublished appends the header block of a message that is published again: its own, where and when it was
+// stored, and the sequence before it on its subject. The size of the payload is left out if it is negative.
 func appendRepublished(out []byte, stream string, m *jetlog.Message, previous uint64, size int) []byte {
-	out = append(out, "NATS/1.0\r\n"...)
-	for name, value := range headers.All(m.Header) {
-		if reserved(string(name)) {
-			continue
-		}
-		out = append(append(out, name...), ": "...)
-		out = append(append(out, value...), "\r\n"...)
+	header := m.Header
+	if size >= 0 {
+		header = headers.Delete(header, sizeHeader)
 	}
-	out = append(append(out, streamHeader+": "...), stream...)
-	out = append(append(out, "\r\n"+subjectHeader+": "...), m.Subject...)
-	out = strconv.AppendUint(append(out, "\r\n"+sequenceHeader+": "...), m.Sequence, 10)
-	out = time.Unix(0, m.Time).UTC().AppendFormat(append(out, "\r\n"+timeHeader+": "...), time.RFC3339Nano)
-	out = strconv.AppendUint(append(out, "\r\n"+lastSequenceHeader+": "...), previous, 10)
+	out = api.AppendDirectHeader(out, &api.Direct{
+		Stream: stream, Subject: m.Subject, Header: header, Sequence: m.Sequence, Time: m.Time,
+	})
+	out = out[:len(out)-len("\r\n")]
+	out = strconv.AppendUint(append(out, "Nats-Last-Sequence: "...), previous, 10)
 	if size >= 0 {
 		out = strconv.AppendInt(append(out, "\r\n"+sizeHeader+": "...), int64(size), 10)
 	}
 	return append(out, "\r\n\r\n"...)
 }
 
-// reserved reports whether a header says where a message was stored.
-func reserved(name string) bool {
-	switch name {
-	case streamHeader, subjectHeader, sequenceHeader, timeHeader, lastSequenceHeader, sizeHeader:
-		return true
-	}
-	return false
-}
+// sizeHeader tells how long the payload is that was left out.
+const sizeHeader = "Nats-Msg-Size"

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"runnel/jetlog"
 	"runnel/server/accounts"
 )
 
@@ -26,6 +27,7 @@ type Stream struct {
 
 	messages, bytes atomic.Int64   // in the queue, those included that drain has taken and not handed on
 	unsettled       atomic.Int64   // records that were taken and not released
+	crowded         atomic.Bool    // a message was refused since the queue was empty
 	fastOpen        atomic.Int64   // fast batches
 	draining        sync.WaitGroup // for drain
 
@@ -98,16 +100,34 @@ func (s *Stream) full(bytes int) bool {
 	return s.messages.Load() >= int64(cfg.QueueMessages) || s.bytes.Load()+int64(bytes) > int64(cfg.QueueBytes)
 }
 
-// overflow lets the acker refuse a message.
+// overflow lets the acker refuse a message, and log it if it is the first of many.
 func (s *Stream) overflow(reply []byte) {
-	if len(reply) == 0 || s.settings.Load().noAck {
+	if s.settings.Load().noAck {
+		reply = nil
+	}
+	first := s.crowded.CompareAndSwap(false, true)
+	if len(reply) == 0 && !first {
 		return
 	}
 	r := s.ingest.record(s)
-	r.task, r.reply = overflowing, string(reply)
+	r.task, r.reply, r.first = overflowing, string(reply), first
 	s.unsettled.Add(1)
 	if !s.acker.offer(r) {
 		s.settle(r)
+	}
+}
+
+// Announce tells of a message that somebody else had stored, with the result of that: it is republished, and given
+// to Hooks.Stored, behind what was taken before. The message must not change any more. It is for what the server
+// itself stores, and waits while much is to be told.
+func (s *Stream) Announce(m jetlog.Message, result jetlog.Result) {
+	r := s.ingest.record(s)
+	r.task, r.result = announcing, result
+	r.subject, r.header, r.payload, r.at = m.Subject, m.Header, m.Payload, m.Time
+	r.result.Sequence = m.Sequence
+	s.acker.admit(s.ctx)
+	if !s.enqueue(r) {
+		s.ingest.release(r)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"runnel/jetlog"
+	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/ingest"
 )
@@ -108,7 +110,7 @@ func TestRepublish(t *testing.T) {
 		"what claims to be from elsewhere": {all, []publish{{
 			"s.a", "x",
 			[]string{"Nats-Stream", "fake", "Nats-Sequence", "77", "Nats-Msg-Size", "9", "Nats-Streams", "s"},
-			"out.s.a|Nats-Streams: s|Nats-Stream: S|Nats-Subject: s.a|Nats-Sequence: 1|Nats-Time-Stamp: T|Nats-Last-Sequence: 0|x",
+			"out.s.a|Nats-Msg-Size: 9|Nats-Streams: s|Nats-Stream: S|Nats-Subject: s.a|Nats-Sequence: 1|Nats-Time-Stamp: T|Nats-Last-Sequence: 0|x",
 		}}},
 		"no source": {republish(config.Republish{Destination: "out.>"}), []publish{
 			{"s.a", "x", nil, "out.s.a|Nats-Stream: S|Nats-Subject: s.a|Nats-Sequence: 1|Nats-Time-Stamp: T|Nats-Last-Sequence: 0|x"},
@@ -163,6 +165,33 @@ func TestRepublish(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What others have stored is told of in the same way.
+func TestAnnounce(t *testing.T) {
+	b := newBench(t, ingest.Config{}, func(c *config.Stream) {
+		c.Republish = &config.Republish{Source: ">", Destination: "out.>"}
+	})
+	now := time.Now().UnixNano()
+	r, err := b.log.Propose(t.Context(), &command.Publish{Time: now, Subject: "s.a", Payload: []byte("x"), Internal: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := jetlog.Message{Sequence: r.Sequence, Time: now, Subject: "s.a", Payload: []byte("x")}
+	b.stream.Announce(m, r)
+	got := b.next()
+	header, at := fields(t, got.header)
+	if want := "Nats-Stream: S|Nats-Subject: s.a|Nats-Sequence: 1|Nats-Time-Stamp: T|Nats-Last-Sequence: 0"; got.subject != "out.s.a" ||
+		header != want || at.UnixNano() != now || got.payload != "x" {
+		t.Errorf("got %v, want it republished with %s", got, want)
+	}
+	b.barrier()
+	if stored, _ := b.hooks(); stored != "s.a 1" {
+		t.Errorf("got told of %q, want the message", stored)
+	}
+	b.stream.Close()
+	b.stream.Announce(m, r)
+	b.quiet()
 }
 
 // What is republished is what is stored, where that differs from what was sent.
