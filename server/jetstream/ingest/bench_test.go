@@ -9,6 +9,8 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/store"
+	"runnel/jetlog/vfs"
 	"runnel/server/accounts"
 	"runnel/server/jetstream/ingest"
 )
@@ -50,29 +52,52 @@ func (*credits) Close() {}
 // BenchmarkPublish measures the way of a message through this package, from Take to its acknowledgement, with a
 // log and an outlet that cost nothing.
 func BenchmarkPublish(b *testing.B) {
-	header := block("Nats-Msg-Id", "0123456789abcdef")
-	payload := make([]byte, 128)
-	for _, h := range [][]byte{nil, header} {
+	for _, header := range [][]byte{nil, block("Nats-Msg-Id", "0123456789abcdef")} {
 		for _, inFlight := range []int{1, 16, 256} {
-			b.Run(fmt.Sprintf("header=%t/inflight=%d", h != nil, inFlight), func(b *testing.B) {
-				c := &credits{given: make(chan int, inFlight)}
-				g := ingest.New(ingest.Config{Ackers: 1, Outlet: func() ingest.Outlet { return c }})
-				defer g.Close()
-				var stored atomic.Uint64
-				s := g.Open(new(accounts.Account), &instant{}, ingest.Hooks{
-					Stored: func(_ string, sequence uint64) { stored.Store(sequence) },
-				})
-				subject, reply := []byte("orders.new.eu"), []byte("_INBOX.abcdefghijklmnop.abcdef")
-				b.ReportAllocs()
-				for free := inFlight; b.Loop(); free-- {
-					for free == 0 {
-						free += <-c.given
-					}
-					if !s.Take(subject, reply, h, payload) {
-						b.Fatal("no room")
-					}
-				}
+			b.Run(fmt.Sprintf("header=%t/inflight=%d", header != nil, inFlight), func(b *testing.B) {
+				publishMany(b, &instant{}, header, inFlight)
 			})
+		}
+	}
+}
+
+// BenchmarkStored is the same with a store in memory.
+func BenchmarkStored(b *testing.B) {
+	for _, inFlight := range []int{1, 16, 256} {
+		b.Run(fmt.Sprintf("inflight=%d", inFlight), func(b *testing.B) {
+			s, _, err := store.Open(store.Config{FS: vfs.NewMemory(), Dir: "/data", ScrubBytes: -1})
+			if err != nil {
+				b.Fatal(err)
+			}
+			log, err := s.Create("A", streamConfig(func(c *config.Stream) { c.MaxMessages = 1000 }))
+			if err != nil {
+				b.Fatal(err)
+			}
+			publishMany(b, log, nil, inFlight)
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+// publishMany publishes messages of 128 bytes, so many at a time without an acknowledgement.
+func publishMany(b *testing.B, log ingest.Log, header []byte, inFlight int) {
+	c := &credits{given: make(chan int, inFlight)}
+	g := ingest.New(ingest.Config{Ackers: 1, Outlet: func() ingest.Outlet { return c }})
+	defer g.Close()
+	var stored atomic.Uint64
+	s := g.Open(new(accounts.Account), log, ingest.Hooks{
+		Stored: func(_ string, sequence uint64) { stored.Store(sequence) },
+	})
+	subject, reply, payload := []byte("s.new.eu"), []byte("_INBOX.abcdefghijklmnop.abcdef"), make([]byte, 128)
+	b.ReportAllocs()
+	for free := inFlight; b.Loop(); free-- {
+		for free == 0 {
+			free += <-c.given
+		}
+		if !s.Take(subject, reply, header, payload) {
+			b.Fatal("no room")
 		}
 	}
 }
