@@ -17,17 +17,20 @@ import (
 const storeHelp = `Usage:
   runnel store check   [--json] DIR
   runnel store salvage --account ACCOUNT --stream STREAM [--out FILE] [--json] DIR
+  runnel store salvage --account ACCOUNT --stream STREAM --repair [--json] DIR
   runnel store dump    [--stream STREAM] [--messages] DIR
 
 Looks at the streams in a store directory that no server has open. Nothing in it
-is changed.
+is changed, except with --repair.
 
   check     recovers the store in memory, verifies every checksum and every
             invariant by reading all messages, and adds up what was published
             and what was removed. Exits with 1 if something is wrong.
   salvage   reads what can be read of a damaged stream and writes it, one message
             a line as JSON, and says which sequences are lost. Exits with 1 if
-            something is.
+            something is. With --repair it gives up what is damaged instead: the
+            stream keeps what can be read, counts the rest as lost, and can be
+            opened again. The damaged files are moved to DIR/set-aside.
   dump      writes streams, consumers, and messages too if asked.
 
 Flags:
@@ -36,6 +39,7 @@ Flags:
 // storeFlags are those of all three commands.
 type storeFlags struct {
 	json, messages       bool
+	repair               bool
 	account, stream, out string
 	keyFile              string
 }
@@ -51,6 +55,7 @@ func storeCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	flags.BoolVar(&f.json, "json", false, "write the result as JSON")
 	flags.BoolVar(&f.messages, "messages", false, "dump messages too")
+	flags.BoolVar(&f.repair, "repair", false, "give up what is damaged of the stream; copy the directory before")
 	flags.StringVar(&f.account, "account", "", "`name` of the stream's account")
 	flags.StringVar(&f.stream, "stream", "", "`name` of the stream")
 	flags.StringVar(&f.out, "out", "", "`file` for the messages; default is standard output")
@@ -78,6 +83,10 @@ func storeCommand(args []string, stdout, stderr io.Writer) int {
 	case "check":
 		ok, err = checkStore(cfg, f.json, stdout)
 	case "salvage":
+		if f.repair {
+			ok, err = repairStore(cfg, &f, stdout)
+			break
+		}
 		ok, err = salvageStore(cfg, &f, stdout, stderr)
 	case "dump":
 		err = store.Dump(cfg, stdout, f.stream, f.messages)
@@ -183,17 +192,35 @@ func salvageStore(cfg store.Config, f *storeFlags, stdout, stderr io.Writer) (ok
 	if f.out != "" {
 		summary = stdout
 	}
+	return tellSalvaged(result, f.json, summary)
+}
+
+// repairStore lets a stream go on with what is left of it; it is false if something is lost.
+func repairStore(cfg store.Config, f *storeFlags, stdout io.Writer) (ok bool, err error) {
+	result, err := store.Repair(cfg, f.account, f.stream)
+	if err != nil {
+		return false, err
+	}
+	ok, err = tellSalvaged(result, f.json, stdout)
+	if err == nil && !f.json {
+		_, err = fmt.Fprintf(stdout, "%d messages of %d bytes are counted as lost\n", result.LostMessages, result.LostBytes)
+	}
+	return ok, err
+}
+
+// tellSalvaged writes what is left and what is lost; it is false if something is.
+func tellSalvaged(result *store.Salvaged, asJSON bool, w io.Writer) (ok bool, err error) {
 	ok = len(result.Lost) == 0 && len(result.Damage) == 0
-	if f.json {
-		return ok, writeJSON(summary, result)
+	if asJSON {
+		return ok, writeJSON(w, result)
 	}
 	for _, damage := range result.Damage {
-		fmt.Fprintln(summary, "damage:", damage)
+		fmt.Fprintln(w, "damage:", damage)
 	}
 	for _, r := range result.Lost {
-		fmt.Fprintf(summary, "lost: sequences %d to %d\n", r.First, r.Last)
+		fmt.Fprintf(w, "lost: sequences %d to %d\n", r.First, r.Last)
 	}
-	fmt.Fprintf(summary, "%d messages\n", result.Messages)
+	fmt.Fprintf(w, "%d messages\n", result.Messages)
 	return ok, nil
 }
 

@@ -98,6 +98,16 @@ func TestStoreSalvage(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &result); code != 1 || err != nil || result.Messages != 4 || len(result.Damage) == 0 {
 		t.Errorf("salvage --json: %d, %s, %v", code, stdout, err)
 	}
+	code, stdout, stderr = command(t, append(salvage, "--repair", dir)...)
+	if code != 1 || !strings.Contains(stdout, "lost: sequences 1 to 8") || !strings.Contains(stdout, "are counted as lost") {
+		t.Errorf("repair: %d, %s, %s", code, stdout, stderr)
+	}
+	if code, stdout, _ := command(t, "store", "check", dir); code != 0 || !strings.Contains(stdout, "lost:") {
+		t.Errorf("check of a repaired store: %d, %s", code, stdout)
+	}
+	if code, stdout, _ := command(t, append(salvage, "--repair", dir)...); code != 0 || !strings.Contains(stdout, "0 messages of 0 bytes") {
+		t.Errorf("a second repair: %d, %s", code, stdout)
+	}
 }
 
 func TestStoreUsage(t *testing.T) {
@@ -115,6 +125,8 @@ func TestStoreUsage(t *testing.T) {
 		{[]string{"store", "dump"}, "Usage:"},
 		{[]string{"store", "dump", filepath.Join(dir, "none")}, "no such file"},
 		{[]string{"store", "salvage", filepath.Join(dir, "none")}, "no such file"},
+		{[]string{"store", "salvage", "--repair", filepath.Join(dir, "none")}, "no such file"},
+		{[]string{"store", "salvage", "--repair", "--stream", "S", dir}, "stream not found"},
 		{[]string{"store", "fly", dir}, "Usage:"},
 		{[]string{"store", "check", filepath.Join(dir, "none")}, "no such file"},
 		{[]string{"store", "check", filepath.Join(dir, "wal")}, "it is no store"},

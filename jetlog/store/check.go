@@ -43,16 +43,21 @@ func inspect(cfg Config) (*Store, *Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	numbers, err := manifest.Numbers(cfg.FS, cfg.Dir)
-	if err == nil && len(numbers) == 0 {
-		err = fmt.Errorf("%s has no manifest, so it is no store: %w", cfg.Dir, fs.ErrNotExist)
-	}
-	if err != nil {
+	if err := mustExist(cfg); err != nil {
 		return nil, nil, err
 	}
 	cfg.FS, cfg.ScrubBytes = shadow.New(cfg.FS), -1
 	cfg.FlushBytes, cfg.FlushAge, cfg.LogBytes = 1<<50, 1<<62, 1<<40
 	return Open(cfg)
+}
+
+// mustExist refuses a directory without a store, where Open would begin one.
+func mustExist(cfg Config) error {
+	numbers, err := manifest.Numbers(cfg.FS, cfg.Dir)
+	if err == nil && len(numbers) == 0 {
+		err = fmt.Errorf("%s has no manifest, so it is no store: %w", cfg.Dir, fs.ErrNotExist)
+	}
+	return err
 }
 
 // Check verifies the store in a directory that nobody has open, and changes nothing: it recovers the
@@ -118,7 +123,7 @@ func (t *Stream) findings() StreamFindings {
 		state := s.State()
 		x.First, x.Last, x.Messages, x.Bytes = state.First, state.Last, state.Messages, state.Bytes
 		x.Published, x.Consumers = s.Published(), len(s.Consumers())
-		for r := jetlog.LimitMessages; r <= jetlog.NoInterest; r++ {
+		for r := jetlog.LimitMessages; r <= jetlog.Lost; r++ {
 			if n := s.Removed(r); n > 0 {
 				x.Removed[r.String()] = n
 			}

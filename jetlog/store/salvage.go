@@ -24,6 +24,9 @@ type Salvaged struct {
 	Lost []Range `json:"lost,omitempty"`
 	// Damage is what was met, in words.
 	Damage []string `json:"damage,omitempty"`
+	// LostMessages and LostBytes are what Repair has found missing: what the stream's own counts had more.
+	LostMessages uint64 `json:"lost_messages,omitempty"`
+	LostBytes    uint64 `json:"lost_bytes,omitempty"`
 }
 
 // Salvage reads what can be read of a stream, in the order of sequences, and changes nothing. Messages
@@ -41,7 +44,7 @@ func Salvage(cfg Config, account, name string, yield func(Message) error) (*Salv
 	if t == nil {
 		return nil, fmt.Errorf("stream %q: %w", name, ErrNotFound)
 	}
-	v := &salvager{store: s, stream: t, gone: newRemoved(), yield: yield}
+	v := &salvager{store: s, stream: t, gone: newRemoved(), yield: func(m segment.Message) error { return yield(messageOf(&m)) }}
 	if err := t.Err(); err != nil {
 		v.result.Damage = append(v.result.Damage, err.Error())
 	}
@@ -56,13 +59,13 @@ type salvager struct {
 	store  *Store
 	stream *Stream
 	gone   *removed
-	yield  func(Message) error
+	yield  func(segment.Message) error
 	result Salvaged
 	next   uint64 // behind the last message
 }
 
 // give hands a message on.
-func (v *salvager) give(m jetlog.Message) error {
+func (v *salvager) give(m segment.Message) error {
 	v.result.Messages++
 	v.next = m.Sequence + 1
 	return v.yield(m)
@@ -79,7 +82,7 @@ func (v *salvager) fromBody() (*Salvaged, error) {
 	}
 	for seq, _ := b.active.Next(0); seq != 0; seq, _ = b.active.Next(seq + 1) {
 		m, _ := b.active.Load(seq) // a memory table cannot fail
-		if err := v.give(m); err != nil {
+		if err := v.give(segmentMessage(&m, &jetlog.Meta{})); err != nil {
 			return nil, err
 		}
 	}
@@ -95,19 +98,21 @@ func (v *salvager) fromFiles() (*Salvaged, error) {
 		return nil, err
 	}
 	for i, p := range e.Parts {
-		f := v.store.files[p.File]
-		if f.failure == nil {
-			x, _ := f.segment.Extent(v.stream.id)
-			err = v.part(f.segment, Range{x.First, x.Last})
-		} else {
-			// Without its footer nobody knows what the file had: all up to where the next begins.
-			err = v.broken(f, Range{v.next, v.begin(e.Parts[i+1:], state.State().Last)})
-		}
-		if err != nil {
+		if err := v.file(v.store.files[p.File], e.Parts[i+1:], state.State().Last); err != nil {
 			return nil, err
 		}
 	}
 	return &v.result, nil
+}
+
+// file reads a file, behind which there are others, of a stream whose last sequence is given.
+func (v *salvager) file(f *file, behind []manifest.Part, last uint64) error {
+	if f.failure == nil {
+		x, _ := f.segment.Extent(v.stream.id)
+		return v.part(f.segment, Range{x.First, x.Last})
+	}
+	// Without its footer nobody knows what the file had: all up to where the next begins.
+	return v.broken(f, Range{v.next, v.begin(behind, last)})
 }
 
 // begin is the last sequence before the first of some files that can be opened.
@@ -172,7 +177,7 @@ func (v *salvager) message(m segment.Message) error {
 		v.next = m.Sequence + 1
 		return nil
 	}
-	return v.give(jetlog.Message{Sequence: m.Sequence, Time: m.Time, Subject: m.Subject, Header: m.Header, Payload: m.Payload})
+	return v.give(m)
 }
 
 // lose notes that what was expected up to a sequence did not come, but for what has gone anyway.

@@ -1,0 +1,237 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"runnel/jetlog"
+	"runnel/jetlog/config"
+	"runnel/jetlog/manifest"
+	"runnel/jetlog/segment"
+)
+
+// ErrLogDamage: the log has lost commands of the stream. Nobody knows what they did, so a repair cannot go
+// on behind them.
+var ErrLogDamage = errors.New("the log has lost commands of the stream: export what is left, and import it into a new one")
+
+// Repair gives up what is damaged of a stream, in a directory that nobody has open: what can be read of its
+// damaged files is written into new ones, what is missing is counted as lost, and consumers do not wait for
+// it. Then the stream opens again, with the commands that the log has besides. The damaged files are set
+// aside. Nothing is changed of a stream that is sound, nor with an error.
+func Repair(cfg Config, account, name string) (*Salvaged, error) {
+	cfg, err := cfg.withDefaults()
+	if err == nil {
+		err = mustExist(cfg)
+	}
+	if err != nil {
+		return nil, err
+	}
+	cfg.ScrubBytes, cfg.FlushBytes, cfg.FlushAge = -1, 1<<50, 1<<62
+	s, _, err := Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	result, err := s.repair(account, name)
+	return result, errors.Join(err, s.Close())
+}
+
+func (s *Store) repair(account, name string) (*Salvaged, error) {
+	s.flushing.Lock()
+	defer s.flushing.Unlock()
+	t := s.Stream(account, name)
+	if t == nil {
+		return nil, fmt.Errorf("repair stream %q: %w", name, ErrNotFound)
+	}
+	r := &repair{entry: s.catalog.Streams[t.id]}
+	r.store, r.stream, r.gone = s, t, newRemoved()
+	r.gone.floor, r.gone.pages = r.entry.Floor, r.entry.Pages
+	if err := t.Err(); err != nil {
+		r.result.Damage = append(r.result.Damage, err.Error())
+		if d := (*StreamDamage)(nil); errors.As(err, &d) && d.Log {
+			return &r.result, ErrLogDamage
+		}
+	}
+	err := r.run()
+	if err != nil {
+		for _, f := range r.files {
+			s.discard(f)
+		}
+		return nil, fmt.Errorf("repair stream %q: %w", name, err)
+	}
+	return &r.result, nil
+}
+
+// repair is one call of Repair. It works on the stream as of its last flush, as the manifest has it.
+type repair struct {
+	salvager
+	entry *manifest.Stream
+	state *jetlog.Stream
+	files []*file // new ones
+	parts []manifest.Part
+}
+
+func (r *repair) run() error {
+	s := r.store
+	var err error
+	if r.state, err = jetlog.Restore(r.entry.Snapshot); err != nil {
+		return err
+	}
+	changed := false
+	for i, p := range r.entry.Parts {
+		f := s.files[p.File]
+		damage := f.failure
+		if damage == nil {
+			damage = f.segment.Verify()
+		}
+		if damage == nil {
+			r.parts = append(r.parts, p)
+			x, _ := f.segment.Extent(r.stream.id)
+			r.next = max(r.next, x.Last+1)
+			continue
+		}
+		changed = true
+		r.result.Damage = append(r.result.Damage, damage.Error())
+		if err := r.rewrite(f, p, r.entry.Parts[i+1:]); err != nil {
+			return err
+		}
+	}
+	if !changed {
+		r.result.Messages = r.state.State().Messages
+		return nil
+	}
+	if err := s.cfg.FS.SyncDir(filepath.Join(s.cfg.Dir, segmentDir)); err != nil {
+		return s.fail(err)
+	}
+	return r.commit()
+}
+
+// rewrite puts what is left of a file into a new one.
+func (r *repair) rewrite(f *file, p manifest.Part, behind []manifest.Part) error {
+	s := r.store
+	left := map[segment.Hash]segment.Value{}
+	ids, count := r.ids(f), 0
+	compress := r.state.Config().Compression == config.S2Compression
+	fresh, err := s.newFile(compress, func(w *segment.Writer) error {
+		r.yield = func(m segment.Message) error {
+			count++
+			h := hashKey(s.catalog.HashKey).sum(m.Subject)
+			v, known := left[h]
+			if !known {
+				v[0] = m.Sequence
+			}
+			left[h] = segment.Value{v[0], m.Sequence, v[2] + 1}
+			return w.Add(r.stream.id, m)
+		}
+		if err := r.file(f, behind, r.state.State().Last); err != nil {
+			return err
+		}
+		if err := writeRows(w, r.stream.id, subjectFact, left); err != nil {
+			return err
+		}
+		return writeRows(w, r.stream.id, idFact, ids)
+	})
+	if err != nil {
+		return err
+	}
+	if len(ids) == 0 && count == 0 {
+		s.discard(fresh)
+		return nil
+	}
+	r.files = append(r.files, fresh)
+	r.parts = append(r.parts, manifest.Part{File: fresh.Number, IDTime: p.IDTime})
+	return nil
+}
+
+// ids are the message ids of a file, as far as they can be read: if not, a message may come twice.
+func (r *repair) ids(f *file) map[segment.Hash]segment.Value {
+	ids := map[segment.Hash]segment.Value{}
+	if f.failure != nil {
+		return ids
+	}
+	for x, err := range f.segment.Facts(r.stream.id, idFact) {
+		if err != nil {
+			r.result.Damage = append(r.result.Damage, "message ids: "+err.Error())
+			break
+		}
+		ids[x.Hash] = x.Value
+	}
+	return ids
+}
+
+// writeRows writes facts in their order.
+func writeRows(w *segment.Writer, stream uint64, kind segment.FactKind, facts map[segment.Hash]segment.Value) error {
+	rows := make([]row, 0, len(facts))
+	for h, v := range facts {
+		rows = append(rows, row{h, v})
+	}
+	slices.SortFunc(rows, compareRows)
+	for _, x := range rows {
+		if err := w.AddFact(stream, kind, x.hash, x.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commit counts what is lost and lets the manifest have the new files.
+//
+// Facts say how many messages a subject had, and some of those are lost: as after a purge of all, none of
+// them is believed, and a subject is counted when somebody asks.
+func (r *repair) commit() error {
+	s, e := r.store, r.entry
+	b := newBody(hashKey(s.catalog.HashKey), &s.memory, s.cfg.FactEntries)
+	b.gone, b.start, b.asker = r.gone, r.state.State().Last+1, direct
+	b.purged, b.forgot = r.state.State().Last, e.Forgot
+	known := map[uint64]*file{}
+	for _, f := range r.files {
+		known[f.Number] = f
+	}
+	var parts []*part
+	for i := range r.parts {
+		f := known[r.parts[i].File]
+		if f == nil {
+			f = s.files[r.parts[i].File]
+		}
+		parts = append(parts, newPart(f, r.stream.id, &r.parts[i]))
+	}
+	b.setParts(parts)
+	var err error
+	if r.result.LostMessages, r.result.LostBytes, err = r.state.Lose(b); err != nil {
+		return err
+	}
+	r.result.Messages = r.state.State().Messages
+	edit := manifest.StreamEdit{Advanced: true}
+	edit.ID, edit.Snapshot, edit.Applied = e.ID, r.state.AppendSnapshot(nil), r.state.Applied()
+	edit.Purged, edit.Forgot, edit.Floor, edit.Parts = b.purged, e.Forgot, e.Floor, r.parts
+	out := &manifest.Edit{Streams: []manifest.StreamEdit{edit}}
+	for _, f := range r.files {
+		out.Files = append(out.Files, f.File)
+	}
+	if err := s.note(r.files, out); err != nil {
+		return err
+	}
+	return r.setAside()
+}
+
+// setAside moves the files away that no stream has any more.
+func (r *repair) setAside() error {
+	s := r.store
+	s.edits.Lock()
+	defer s.edits.Unlock()
+	r.files = nil // they are in use
+	var report Report
+	for number, f := range s.files {
+		if s.catalog.Files[number] != nil {
+			continue
+		}
+		delete(s.files, number)
+		f.leave()
+		if err := s.moveAside(s.segmentPath(number), &report); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
