@@ -101,7 +101,7 @@ func (t *turn) answersOf(list []answer) {
 			t.sample(a.about)
 		}
 		ack.Replies = append(ack.Replies, reply)
-		if a.reply != "" {
+		if a.reply != "" && t.c.known {
 			f.replies = append(f.replies, a.reply)
 		}
 	}

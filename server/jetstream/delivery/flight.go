@@ -147,14 +147,23 @@ func (t *turn) landings(list []landing) {
 			t.lose(f)
 		default:
 			t.c.stream.overdue.expect(f.due)
-			for _, reply := range f.replies {
-				t.w.out.Publish(t.c.stream.account, reply, "", nil, nil)
-			}
+			t.confirm(f)
 		}
 	}
 	n := copy(s.flights, s.flights[len(list):])
 	clear(s.flights[n:])
 	s.flights = s.flights[:n]
+}
+
+// confirm answers those who wait until their acknowledgements are applied. If the cursor went back meanwhile, they may
+// have been for messages whose delivery is not in the state, and meant nothing: those come again.
+func (t *turn) confirm(f *flight) {
+	if f.epoch != t.c.epoch {
+		return
+	}
+	for _, reply := range f.replies {
+		t.status(reply, nil)
+	}
 }
 
 // lose goes back to the applied state, if the flight was of the cursor as it is now.

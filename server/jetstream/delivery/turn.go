@@ -84,7 +84,7 @@ func (t *turn) work(box *mailbox) {
 	if box.rang {
 		c.rings = 0
 	}
-	if c.settings.Load() == nil || box.update {
+	if c.settings.Load() == nil || box.update || !c.known {
 		t.configure()
 	}
 	if t.set = c.settings.Load(); t.set == nil {
