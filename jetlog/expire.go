@@ -113,11 +113,21 @@ func (s *Stream) markers(m Messages) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, marker := headers.Get(message.Header, markerHeader); !marker {
+		if !marks(message.Header) {
 			marked = append(marked, r.Subject)
 		}
 	}
 	return marked, nil
+}
+
+// marks reports whether a message stands for a subject that is empty: a marker, or what a key of a bucket is
+// purged with. Whoever watches has been told then.
+func marks(header []byte) bool {
+	if _, marker := headers.Get(header, markerHeader); marker {
+		return true
+	}
+	operation, _ := headers.Get(header, "KV-Operation")
+	return string(operation) == "PURGE"
 }
 
 // marker returns the message that stands for a subject whose last message has expired.
