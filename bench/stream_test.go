@@ -312,6 +312,8 @@ func TestStreamRequestsThatAreRefused(t *testing.T) {
 		{"filters", "CONSUMER.CREATE", 10, "create consumer 10"},
 		{"filters", "CONSUMER.INFO", 1, "look at consumer 1"},
 		{"kvput", "STREAM.CREATE", 0, "create bucket bench_"},
+		{"kvwatch", "STREAM.INFO", 0, "open bucket bench_"},
+		{"kvwatch", "CONSUMER.CREATE", 0, "watch bucket bench_"},
 		{"objput", "STREAM.CREATE", 0, "create object store bench_"},
 	}
 	for _, test := range tests {
@@ -351,5 +353,82 @@ func TestNoJetStream(t *testing.T) {
 	r := run(t, &fake{noService: true}, smallStream(t, "publish", nil), impatient)
 	if !r.Partial || !strings.Contains(r.Error, "create stream") {
 		t.Errorf("got error %q", r.Error)
+	}
+}
+
+// TestStreamsUnverified sees only numbers, and so nothing wrong.
+func TestStreamsUnverified(t *testing.T) {
+	for _, name := range []string{"publish", "async16-128", "fetch", "kvget"} {
+		t.Run(name, func(t *testing.T) {
+			j := &fakeStreams{ack: at(500, func(a map[string]any) { a["seq"] = 499 })}
+			if name != "publish" && name != "async16-128" {
+				j = &fakeStreams{deliver: altered(500, corrupt)}
+			}
+			r := run(t, &fake{streams: j}, smallStream(t, name, nil), func(target *bench.Target) { target.Verify = false })
+			if !r.OK() || r.Verdict != bench.VerdictOff || r.Messages != 1000 {
+				t.Errorf("got error %q, verdict %s, %d messages, want 1000 and none", r.Error, r.Verdict, r.Messages)
+			}
+		})
+	}
+}
+
+// TestStreamRate sends at a rate, with every client of a scenario.
+func TestStreamRate(t *testing.T) {
+	for _, name := range []string{"publish", "async16-128"} {
+		t.Run(name, func(t *testing.T) {
+			c := smallStream(t, name, func(o *bench.Overrides) { o.Messages, o.Rate = 40, 2000 })
+			r := run(t, &fake{streams: &fakeStreams{}}, c, nil)
+			if !r.OK() || r.Messages != 40 || r.Latency == nil || r.Latency.Count != 40 {
+				t.Errorf("got error %q, %d messages, latency %+v, want 40", r.Error, r.Messages, r.Latency)
+			}
+		})
+	}
+}
+
+func TestStreamPayloadSizes(t *testing.T) {
+	tests := []struct {
+		name, scenario string
+		size           int
+		verify         bool
+		want           string // in Result.Error, empty for none
+	}{
+		{"no room for a stamp", "publish", 8, true, "no room for the stamp"},
+		{"none needed", "publish", 8, false, ""},
+		{"one is made where time is measured", "async16-128", 8, false, ""},
+		{"larger than a message", "publish", 4096, true, "exceeds the server's max_payload"},
+		{"value larger than a message", "kvput", 4096, true, "exceeds the server's max_payload"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := smallStream(t, test.scenario, func(o *bench.Overrides) { o.Sizes = []int{test.size} })
+			r := run(t, &fake{maxPayload: 2048, streams: &fakeStreams{}}, c, func(target *bench.Target) { target.Verify = test.verify })
+			if test.want == "" && r.Error != "" || !strings.Contains(r.Error, test.want) {
+				t.Errorf("got error %q, want %q", r.Error, test.want)
+			}
+		})
+	}
+}
+
+// TestServerOfStreamsGoesAway ends the run with the reason, not with what it could not remove.
+func TestServerOfStreamsGoesAway(t *testing.T) {
+	f := &fake{streams: &fakeStreams{}}
+	f.streams.ack = at(300, func(map[string]any) { go f.cutAll() })
+	r := run(t, f, smallStream(t, "async256-128", func(o *bench.Overrides) { o.Messages = 100_000 }), impatient)
+	if !r.Partial || !strings.Contains(r.Error, "connection lost") {
+		t.Errorf("got error %q, partial %v, want a lost connection", r.Error, r.Partial)
+	}
+}
+
+// TestStreamParamsAreReported looks at what only streams have, in the forms for machines.
+func TestStreamParamsAreReported(t *testing.T) {
+	results := []bench.Result{{Case: "fetch7-128", Params: bench.Params{Batch: 7, Replicas: 3, Memory: true}}}
+	for format, want := range map[bench.Format]string{
+		bench.CSV:  ",7,3,true\n",
+		bench.JSON: `"batch": 7,`,
+	} {
+		var out strings.Builder
+		if err := bench.WriteResults(&out, format, results); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%s: got %v and\n%s\nwant %q in it", format, err, out.String(), want)
+		}
 	}
 }
