@@ -30,10 +30,21 @@ func (src source) JetStream() (monitor.JetStream, bool) {
 		js.Stats.ReservedStorageBytes += a.Usage.ReservedStore
 	}
 	js.Stats.API = apiStats(service.Requests())
-	for at, err := range service.Offline() {
-		js.Problems = append(js.Problems, monitor.Problem{Account: at[0], Stream: at[1], Text: fmt.Sprintf("cannot be opened: %v", err), Down: true})
+	for _, p := range service.Problems() {
+		js.Problems = append(js.Problems, problem(&p))
 	}
 	return js, true
+}
+
+// problem puts into words what is wrong with a stream.
+func problem(p *jetstream.Problem) monitor.Problem {
+	shown := monitor.Problem{Account: p.Account, Stream: p.Stream, Down: p.Offline != nil}
+	if shown.Down {
+		shown.Text = fmt.Sprintf("cannot be opened: %v", p.Offline)
+	} else {
+		shown.Text = fmt.Sprintf("%d messages were lost with a part of the disk; everything else is there", p.Lost)
+	}
+	return shown
 }
 
 // jetStreamConfig is what monitoring shows of the options.
@@ -112,10 +123,10 @@ func (src source) JetStreamStreams(account string, q monitor.StreamQuery) iter.S
 // streamDetail is a stream as monitoring shows it, with its configuration if that is asked for.
 func streamDetail(v *jetstream.StreamView, withConfig bool) monitor.StreamDetail {
 	d := monitor.StreamDetail{
-		Name: v.Info.Config.Name, Created: v.Info.Created, Cluster: v.Info.Cluster, State: v.Info.State,
-		Mirror: v.Info.Mirror, Sources: v.Info.Sources, Sync: v.Info.Sync,
+		Name: v.Name, Created: v.Info.Created, Cluster: v.Info.Cluster, State: v.Info.State,
+		Lost: v.Lost, Mirror: v.Info.Mirror, Sources: v.Info.Sources, Sync: v.Info.Sync,
 	}
-	if withConfig {
+	if withConfig && v.Offline == nil {
 		d.Config = v.Info.Config
 	}
 	for _, c := range v.Consumers {

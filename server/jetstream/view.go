@@ -17,9 +17,11 @@ type AccountView struct {
 
 // StreamView is a stream, for whoever watches the server.
 type StreamView struct {
+	Name      string
 	Info      *api.StreamInfo     // without metadata that is made up for clients
 	Consumers []*api.ConsumerInfo // in no order
-	Offline   error               // why it could not be opened; the rest is then what its configuration says
+	Lost      uint64              // messages that the disk did not give back
+	Offline   error               // why it could not be opened; nothing else is known then
 }
 
 // ViewQuery says which streams are wanted, and how much of them.
@@ -67,17 +69,39 @@ func (s *Service) Requests() api.APIStats {
 	return api.APIStats{Level: api.Level, Total: uint64(s.requests.Load()), Errors: uint64(s.failures.Load())}
 }
 
-// Offline returns why streams could not be opened, by account and stream.
-func (s *Service) Offline() map[[2]string]error {
-	found := make(map[[2]string]error)
+// Problem is what is wrong with a stream.
+type Problem struct {
+	Account, Stream string
+	Offline         error  // why it could not be opened, nil when it works
+	Lost            uint64 // messages that the disk did not give back
+}
+
+// Problems returns the streams with which something is wrong.
+func (s *Service) Problems() []Problem {
+	var found []Problem
 	for _, a := range s.served() {
 		for _, t := range a.all() {
+			p := Problem{Account: a.account.Name(), Stream: t.log.Name()}
 			if t.offline() {
-				found[[2]string{a.account.Name(), t.log.Name()}] = t.log.Err()
+				p.Offline = t.log.Err()
+			} else {
+				p.Lost = t.lost()
+			}
+			if p.Offline != nil || p.Lost > 0 {
+				found = append(found, p)
 			}
 		}
 	}
 	return found
+}
+
+// lost returns how many messages the disk did not give back.
+func (t *stream) lost() (messages uint64) {
+	_ = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error { // a stream that has gone has lost nothing
+		messages, _ = state.Lost()
+		return nil
+	})
+	return messages
 }
 
 // Streams yields streams of an account in no order, nothing when the account is not known. One that goes away
@@ -105,7 +129,7 @@ func (t *stream) view(q ViewQuery) (StreamView, bool) {
 	s := t.account.service
 	info := &api.StreamInfo{Config: t.config(), Sync: t.sync(), Now: s.cfg.Clock().UTC()}
 	if t.offline() {
-		return StreamView{Info: info, Offline: t.log.Err()}, true
+		return StreamView{Name: t.log.Name(), Info: info, Offline: t.log.Err()}, true
 	}
 	info.Cluster = &api.Cluster{Leader: s.cfg.ServerName}
 	var consumers []string
@@ -124,7 +148,7 @@ func (t *stream) view(q ViewQuery) (StreamView, bool) {
 	if err != nil {
 		return StreamView{}, false
 	}
-	v := StreamView{Info: info}
+	v := StreamView{Name: t.log.Name(), Info: info, Lost: t.lost()}
 	for _, name := range consumers {
 		if c, err := t.consumerInfo(name, true); err == nil && c != nil {
 			v.Consumers = append(v.Consumers, c)

@@ -121,6 +121,7 @@ type StreamDetail struct {
 	Cluster   *api.Cluster      `json:"cluster,omitempty"`
 	Config    *config.Stream    `json:"config,omitempty"`
 	State     api.StreamState   `json:"state"`
+	Lost      uint64            `json:"lost_messages,omitempty"` // that the disk did not give back
 	Consumers []ConsumerDetail  `json:"consumer_detail,omitempty"`
 	Mirror    *api.SourceInfo   `json:"mirror,omitempty"`
 	Sources   []*api.SourceInfo `json:"sources,omitempty"`

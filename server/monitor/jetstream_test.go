@@ -52,8 +52,8 @@ func fakeStreams() []monitor.StreamDetail {
 			State: api.StreamState{
 				Messages: 10, Bytes: 380, FirstSequence: 3, FirstTime: epoch.Add(-time.Minute), LastSequence: 12,
 				LastTime: epoch.Add(-time.Second), SubjectCount: 1, Consumers: 2,
-				Lost: &api.Lost{Sequences: []uint64{1, 2}, Bytes: 70},
 			},
+			Lost:      2,
 			Consumers: fakeConsumers(),
 		},
 		{

@@ -160,12 +160,9 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	m.jetStream.collect(out, s.Series)
 }
 
-// health is 1 while the server is well.
+// health is 1 while the health probe is content.
 func (p *Pages) health() float64 {
-	if p.source.Health() != nil {
-		return 0
-	}
-	return 1
+	return flagValue(p.Healthz(HealthzOptions{}).StatusCode == http.StatusOK)
 }
 
 // each yields the counter of every kind.

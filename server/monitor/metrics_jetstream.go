@@ -100,12 +100,7 @@ func streamMetrics(desc describe) []streamMetric {
 		gauge("last_sequence", "Sequence of the last message that a stream got; its rate is that of publishing.",
 			func(s *StreamDetail) float64 { return float64(s.State.LastSequence) }),
 		gauge("consumers", "Consumers of a stream.", func(s *StreamDetail) float64 { return float64(s.State.Consumers) }),
-		gauge("lost_messages", "Messages that the disk did not give back.", func(s *StreamDetail) float64 {
-			if s.State.Lost == nil {
-				return 0
-			}
-			return float64(len(s.State.Lost.Sequences))
-		}),
+		gauge("lost_messages", "Messages that the disk did not give back.", func(s *StreamDetail) float64 { return float64(s.Lost) }),
 	}
 }
 
