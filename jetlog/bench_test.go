@@ -139,3 +139,42 @@ func BenchmarkDecode(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkBatch is Apply of a hundred messages at once, all or none, and BenchmarkCopy of as many from another
+// stream.
+func BenchmarkBatch(b *testing.B) {
+	members := make([]command.Publish, 100)
+	for i := range members {
+		members[i] = command.Publish{Subject: fmt.Sprintf("s.%d", i), Payload: make([]byte, 128)}
+	}
+	for name, limit := range map[string]int64{"unlimited": -1, "per_subject": 1} {
+		b.Run(name, func(b *testing.B) {
+			cfg := unlimited()
+			cfg.AllowAtomic, cfg.MaxPerSubject, cfg.MaxMessages = true, limit, 100000
+			s, m := jetlog.New(1, cfg, 1), jetlog.NewMemory()
+			b.ReportAllocs()
+			for b.Loop() {
+				if r := mustApply(b, s, m, &command.Batch{Members: members}); r.Count != len(members) {
+					b.Fatal(r)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCopy(b *testing.B) {
+	cfg := unlimited()
+	cfg.MaxMessages = 100000
+	s, m := jetlog.New(1, cfg, 1), jetlog.NewMemory()
+	messages := make([]command.Copied, 100)
+	b.ReportAllocs()
+	for b.Loop() {
+		next := s.State().Last + 1
+		for i := range messages {
+			messages[i] = command.Copied{Sequence: next + uint64(i), Time: int64(next), Subject: "s.a"}
+		}
+		if r := mustApply(b, s, m, &command.Copy{From: next, Messages: messages}); r.Count != len(messages) {
+			b.Fatal(r)
+		}
+	}
+}
