@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"runnel/headers"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
@@ -55,10 +56,15 @@ func (s *Stream) gather(r *record, cfg *settings, m *marks) {
 		b.bytes += r.size()
 		s.ingest.atomicBytes.Add(int64(r.size()))
 	}
-	if m.commit == uncommitted {
+	switch m.commit {
+	case uncommitted:
 		r.task = gathering
 		s.acker.push(r)
 		return
+	case ended:
+		// Whoever reads the stream sees the end of the batch on its last message.
+		last := &b.members[len(b.members)-1]
+		last.Header = headers.Set(last.Header, batchCommit, "1")
 	}
 	s.commit(b, r)
 }

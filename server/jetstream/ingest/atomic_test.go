@@ -224,6 +224,22 @@ func TestAtomicContent(t *testing.T) {
 	}
 }
 
+// The last message tells readers that the batch ends, whichever way it was ended.
+func TestAtomicEnd(t *testing.T) {
+	b := newBench(t, ingest.Config{}, allowAtomic)
+	b.member("s.1", "x", 1, "", "A", "b")
+	b.member("s.1", "x", 2, "eob")
+	b.member("s.1", "y", 1, "1")
+	for seq, want := range []string{
+		`s.1 "NATS/1.0\r\nNats-Batch-Id: x\r\nNats-Batch-Sequence: 1\r\nA: b\r\nNats-Batch-Commit: 1\r\n\r\n" x`,
+		`s.1 "NATS/1.0\r\nNats-Batch-Id: y\r\nNats-Batch-Sequence: 1\r\nNats-Batch-Commit: 1\r\n\r\n" x`,
+	} {
+		if got := b.load(uint64(seq + 1)); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 func TestAtomicWithoutAcks(t *testing.T) {
 	b := newBench(t, ingest.Config{}, allowAtomic, func(c *config.Stream) { c.NoAck = true })
 	b.publish("s.1", "reply", "x", "Nats-Batch-Id", "x", "Nats-Batch-Sequence", "1")
