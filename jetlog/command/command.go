@@ -49,6 +49,16 @@ func (k Kind) Level() int {
 	return 1
 }
 
+// Stores reports whether commands of the kind bring messages: those that have to wait, or be refused, where
+// there is no room for more.
+func (k Kind) Stores() bool {
+	switch k {
+	case KindPublish, KindBatch, KindCopy, KindFire:
+		return true
+	}
+	return false
+}
+
 // Command is one of the types of this package, by pointer. What its slices refer to must not change
 // after it was applied, since a stream may keep them.
 type Command interface {

@@ -86,6 +86,16 @@ func TestRoundTrip(t *testing.T) {
 		if got.At() != c.At() || c.Kind().Level() != 1 {
 			t.Errorf("%T: at %d, level %d", c, got.At(), c.Kind().Level())
 		}
+		switch c.(type) {
+		case *command.Publish, *command.Batch, *command.Copy, *command.Fire:
+			if !c.Kind().Stores() {
+				t.Errorf("%T brings no messages", c)
+			}
+		default:
+			if c.Kind().Stores() {
+				t.Errorf("%T brings messages", c)
+			}
+		}
 		if again := command.Append(nil, got); !bytes.Equal(again, data) {
 			t.Errorf("%T: encoded again it is another", c)
 		}

@@ -44,7 +44,7 @@ func (t *Stream) Start(ctx context.Context, c command.Command, done func(jetlog.
 	if t.log() == nil {
 		return t.startInMemory(c, done)
 	}
-	publish := c.Kind() == command.KindPublish
+	publish := c.Kind().Stores()
 	if publish {
 		if err := t.store.admit(ctx); err != nil {
 			return err
