@@ -46,7 +46,7 @@ func inspect(cfg Config) (*Store, *Report, error) {
 	if err := mustExist(cfg); err != nil {
 		return nil, nil, err
 	}
-	cfg.FS, cfg.ScrubBytes = shadow.New(cfg.FS), -1
+	cfg.FS, cfg.ScrubBytes, cfg.ReserveBytes = shadow.New(cfg.FS), -1, -1
 	cfg.FlushBytes, cfg.FlushAge, cfg.LogBytes = 1<<50, 1<<62, 1<<40
 	return Open(cfg)
 }

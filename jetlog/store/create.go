@@ -121,7 +121,11 @@ func (s *Store) commit(e *manifest.Edit) error {
 
 // commitLocked is commit for who holds edits. Only a full disk is an error after which things go on.
 func (s *Store) commitLocked(e *manifest.Edit) error {
-	if err := s.manifest.Append(e); err != nil {
+	err := s.manifest.Append(e)
+	for err != nil && s.manifest.Failed() == nil && s.spend() {
+		err = s.manifest.Append(e)
+	}
+	if err != nil {
 		if s.manifest.Failed() != nil {
 			return s.fail(err)
 		}

@@ -28,6 +28,7 @@ func (s *Store) flusher() {
 	defer ticker.Stop()
 	last := s.cfg.Clock()
 	for {
+		s.fillReserve()
 		select {
 		case <-s.stop:
 			return
@@ -230,7 +231,7 @@ func (s *Store) writeFiles(tasks []*task) (files []*file, err error) {
 
 // writeFile writes one file for some tasks.
 func (s *Store) writeFile(tasks []*task) (*file, error) {
-	f, err := s.newFile(slices.ContainsFunc(tasks, (*task).compressed), func(w *segment.Writer) error {
+	write := func(w *segment.Writer) error {
 		for _, t := range tasks {
 			if err := t.writeMessages(w); err != nil {
 				return err
@@ -242,7 +243,12 @@ func (s *Store) writeFile(tasks []*task) (*file, error) {
 			}
 		}
 		return nil
-	})
+	}
+	compress := slices.ContainsFunc(tasks, (*task).compressed)
+	f, err := s.newFile(compress, write)
+	for errors.Is(err, ErrFull) && s.spend() {
+		f, err = s.newFile(compress, write)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,13 @@ func Open(cfg Config) (*Store, *Report, error) {
 		s.shards = append(s.shards, newShard(func() *wal.Log { return s.log }, false))
 		s.relaxed = append(s.relaxed, newShard(func() *wal.Log { return s.log }, true))
 	}
-	if err := s.claim(); err != nil {
+	err = s.claim()
+	if err == nil {
+		if err = s.loadReserve(); err != nil {
+			_ = s.lock.Close()
+		}
+	}
+	if err != nil {
 		return nil, nil, fmt.Errorf("open store %s: %w", cfg.Dir, err)
 	}
 	report := &Report{}

@@ -20,7 +20,7 @@ func BenchmarkRead(b *testing.B) {
 	for _, where := range []string{"hot", "cold"} {
 		s := open(b, store.Config{FS: vfs.Disk{}, Dir: filepath.Join(b.TempDir(), "store"), ScrubBytes: -1, CacheBytes: 1 << 20})
 		stream := create(b, s, unlimited("S"))
-		fill(b, stream, messages, 10)
+		publishMany(b, stream, messages, 10)
 		if where == "cold" {
 			if err := s.Flush(); err != nil {
 				b.Fatal(err)
@@ -57,8 +57,8 @@ func benchRead(b *testing.B, stream *store.Stream, filter jetlog.Filter) {
 	}
 }
 
-// fill publishes messages of 128 bytes on so many subjects in turn.
-func fill(b testing.TB, stream *store.Stream, messages, subjects int) {
+// publishMany publishes messages of 128 bytes on so many subjects in turn.
+func publishMany(b testing.TB, stream *store.Stream, messages, subjects int) {
 	b.Helper()
 	var names []string
 	for i := range subjects {

@@ -99,6 +99,9 @@ func (t *Stream) replay(e *wal.Entry, damage damages) (applied bool, err error) 
 	if errors.Is(err, command.ErrNewer) {
 		return false, fmt.Errorf("stream %q, command %d: %w", t.name, e.Index, err)
 	}
+	if err == nil && !t.store.allowed[c.Kind()] {
+		return false, fmt.Errorf("stream %q, command %d of kind %d: the feature level is set to %d: %w", t.name, e.Index, c.Kind(), t.store.cfg.Level, ErrNewer)
+	}
 	if err == nil {
 		_, err = t.state.Apply(c, t.messages)
 	}

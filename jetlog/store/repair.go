@@ -29,7 +29,7 @@ func Repair(cfg Config, account, name string) (*Salvaged, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.ScrubBytes, cfg.FlushBytes, cfg.FlushAge = -1, 1<<50, 1<<62
+	cfg.ScrubBytes, cfg.ReserveBytes, cfg.FlushBytes, cfg.FlushAge = -1, -1, 1<<50, 1<<62
 	s, _, err := Open(cfg)
 	if err != nil {
 		return nil, err

@@ -41,6 +41,7 @@ type Config struct {
 	CacheBytes   int64         // of what was read from files; default 64 MiB
 	FactEntries  int           // known subjects that each stream keeps besides; default 4096
 	SegmentBytes int64         // that files grow to by compaction; default 64 MiB
+	ReserveBytes int64         // taken ahead for when the disk is full; default 8 MiB; -1: none
 	ScrubBytes   int64         // that are verified in a second, in the background; default 4 MiB; -1: none
 
 	Encryption seal.Encryption
@@ -57,6 +58,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.FS == nil {
 		c.FS = vfs.Disk{}
 	}
+	if c.Level > command.Level {
+		return c, fmt.Errorf("feature level %d, this program knows up to %d: %w", c.Level, command.Level, ErrNewer)
+	}
 	c.Interval = cmp.Or(c.Interval, 100*time.Millisecond)
 	c.LogBytes = cmp.Or(c.LogBytes, 512<<20)
 	c.LogSegmentBytes = cmp.Or(c.LogSegmentBytes, 16<<20)
@@ -66,6 +70,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.CacheBytes = cmp.Or(c.CacheBytes, 64<<20)
 	c.FactEntries = cmp.Or(c.FactEntries, 4096)
 	c.SegmentBytes = cmp.Or(c.SegmentBytes, 64<<20)
+	c.ReserveBytes = cmp.Or(c.ReserveBytes, 8<<20)
 	c.ScrubBytes = cmp.Or(c.ScrubBytes, 4<<20)
 	c.Level = cmp.Or(c.Level, command.Level)
 	c.Shards = cmp.Or(c.Shards, min(8, runtime.GOMAXPROCS(0)))
@@ -91,9 +96,11 @@ type Store struct {
 	waiters  waiters
 	readings readings
 	looks    looks
-	never    context.Context       // that has ended
-	memory   atomic.Int64          // about what memory tables take
-	starved  atomic.Bool           // the last flush met a full disk
+	never    context.Context // that has ended
+	memory   atomic.Int64    // about what memory tables take
+	starved  atomic.Bool     // the last flush met a full disk
+	reserve  reserve
+	spent    atomic.Bool           // some of the reserve is given up, or cannot be had
 	allowed  [256]bool             // kinds of commands that the feature level has
 	kick     chan struct{}         // wakes the flusher
 	flushing sync.Mutex            // one flush at a time
@@ -220,7 +227,7 @@ func (s *Store) move() {
 // admit waits until a publish may enter: there is memory for it, and what is in memory can be flushed.
 func (s *Store) admit(ctx context.Context) error {
 	for {
-		if s.starved.Load() {
+		if s.starved.Load() || s.spent.Load() {
 			return fmt.Errorf("publish: the disk is full: %w", ErrFull)
 		}
 		if s.memory.Load() < s.cfg.MemoryBytes {

@@ -18,7 +18,7 @@ const dir = "/data/store"
 // small is a configuration for tests: everything is flushed, and compacted, early.
 func small(fs vfs.FS) store.Config {
 	return store.Config{
-		FS: fs, Dir: dir, LogBytes: 1 << 20, LogSegmentBytes: 64 << 10, ScrubBytes: -1, Shards: 2, FactEntries: 8,
+		FS: fs, Dir: dir, LogBytes: 1 << 20, LogSegmentBytes: 64 << 10, ScrubBytes: -1, ReserveBytes: -1, Shards: 2, FactEntries: 8,
 	}
 }
 

@@ -1,0 +1,136 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"runnel/jetlog/command"
+	"runnel/jetlog/store"
+	"runnel/jetlog/vfs"
+)
+
+// TestReserve fills the disk: streams are made and deleted, and what is in memory is flushed, out of the
+// reserve, while publishes are refused. With room again all goes on, and the reserve is there again.
+func TestReserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fault := vfs.NewFault(vfs.NewMemory())
+		cfg := small(fault)
+		cfg.ReserveBytes = 4 << 20
+		s := open(t, cfg)
+		stream := create(t, s, unlimited("S"))
+		synctest.Wait() // the flusher has taken the reserve
+		reserved := func() int64 {
+			info, err := fault.Stat(dir + "/reserve")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return info.Bytes
+		}
+		if got := reserved(); got != cfg.ReserveBytes {
+			t.Fatalf("the reserve has %d bytes", got)
+		}
+		publish(t, stream, 10)
+		fault.SetRoom(0)
+		other := create(t, s, unlimited("T"))
+		if got := reserved(); got != cfg.ReserveBytes-1<<20 {
+			t.Errorf("the reserve has %d bytes", got)
+		}
+		if _, err := stream.Propose(context.Background(), &command.Publish{Time: 1, Subject: "S.x"}); !errors.Is(err, store.ErrFull) {
+			t.Errorf("publish: %v", err)
+		}
+		if err := s.Flush(); err != nil {
+			t.Errorf("flush: %v", err)
+		}
+		propose(t, stream, &command.Delete{Time: 1, Sequence: 3})
+		if err := s.Delete(other); err != nil {
+			t.Errorf("delete: %v", err)
+		}
+		used := 0
+		for ; ; used++ { // until nothing is left of the reserve
+			cfg := unlimited("big")
+			cfg.Description = string(make([]byte, 60<<10))
+			big, err := s.Create("A", cfg)
+			if errors.Is(err, store.ErrFull) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Delete(big); err != nil {
+				break
+			}
+		}
+		if used < 3 || reserved() != 0 || s.Err() != nil {
+			t.Errorf("%d streams were made, the reserve has %d bytes, %v", used, reserved(), s.Err())
+		}
+		fault.SetRoom(1 << 30)
+		time.Sleep(3 * time.Second)
+		if got := reserved(); got != cfg.ReserveBytes {
+			t.Errorf("with room again the reserve has %d bytes", got)
+		}
+		publish(t, stream, 10)
+		if got := stream.State(); got.Messages != 19 {
+			t.Errorf("state %+v", got)
+		}
+		closeStore(t, s)
+		s = open(t, cfg)
+		if got := s.Stream("A", "S").State(); got.Messages != 19 {
+			t.Errorf("after a restart: %+v", got)
+		}
+		closeStore(t, s)
+	})
+}
+
+// TestNoReserve refuses publishes while there is no space for one.
+func TestNoReserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fault := vfs.NewFault(vfs.NewMemory())
+		cfg := small(fault)
+		closeStore(t, open(t, cfg))
+		fault.SetRoom(1 << 20)
+		cfg.ReserveBytes = 4 << 20
+		s := open(t, cfg)
+		stream := create(t, s, unlimited("S"))
+		synctest.Wait()
+		if _, err := stream.Propose(context.Background(), &command.Publish{Time: 1, Subject: "S.x"}); !errors.Is(err, store.ErrFull) {
+			t.Errorf("publish: %v", err)
+		}
+		fault.Heal()
+		time.Sleep(3 * time.Second)
+		publish(t, stream, 1)
+		closeStore(t, s)
+	})
+}
+
+// TestLevels refuses what the feature level does not have: a level that this program does not know, commands of
+// a later one, and those that the log has.
+func TestLevels(t *testing.T) {
+	cfg := small(vfs.NewMemory())
+	cfg.Level = command.Level + 1
+	if _, _, err := store.Open(cfg); !errors.Is(err, store.ErrNewer) {
+		t.Errorf("open with a later level: %v", err)
+	}
+	cfg.Level = 0
+	s := open(t, cfg)
+	publish(t, create(t, s, unlimited("S")), 1)
+	closeStore(t, s)
+	cfg.Level = -1 // before the first
+	if _, _, err := store.Open(cfg); !errors.Is(err, store.ErrNewer) {
+		t.Errorf("open with commands of a later level in the log: %v", err)
+	}
+	cfg.Level = 0
+	s = open(t, cfg)
+	if err := s.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	cfg.Level = -1
+	s = open(t, cfg)
+	if _, err := s.Stream("A", "S").Propose(context.Background(), &command.Publish{Time: 1, Subject: "S.x"}); !errors.Is(err, store.ErrNewer) {
+		t.Errorf("a command of a later level: %v", err)
+	}
+	closeStore(t, s)
+}
