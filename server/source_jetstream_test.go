@@ -36,7 +36,8 @@ type jsz struct {
 				Pending int            `json:"num_pending"`
 				Config  map[string]any `json:"config"`
 				Lag     struct {
-					Age int64 `json:"age"`
+					Messages int   `json:"messages"`
+					Age      int64 `json:"age"`
 				} `json:"lag"`
 			} `json:"consumer_detail"`
 		} `json:"stream_detail"`
@@ -65,6 +66,16 @@ func TestMonitorJetStream(t *testing.T) {
 	if _, err := js.AddConsumer("ORDERS", &nats.ConsumerConfig{Durable: "work", AckPolicy: nats.AckExplicitPolicy}); err != nil {
 		t.Fatal(err)
 	}
+	sub, err := js.PullSubscribe("", "", nats.Bind("ORDERS", "work"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := sub.Fetch(1); err != nil || len(got) != 1 { // and not acknowledged
+		t.Fatalf("got %v, %v", got, err)
+	}
+	servertest.Eventually(t, "the delivery shows", func() bool {
+		return page[jsz](t, s, "/jsz?consumers=1").Details[0].Streams[0].Consumers[0].Pending == 2
+	})
 	figures := page[jsz](t, s, "/jsz")
 	if figures.Disabled || figures.Streams != 1 || figures.Messages != 3 || figures.Storage == 0 || figures.Total != 1 || figures.Details != nil {
 		t.Errorf("jsz: got %+v, want one stream with 3 messages in one account", figures)
@@ -80,7 +91,7 @@ func TestMonitorJetStream(t *testing.T) {
 	if stream.Name != "ORDERS" || stream.State.Messages != 3 || stream.State.Subjects != 2 || stream.Config != nil {
 		t.Errorf("got stream %+v", stream)
 	}
-	if consumer.Name != "work" || consumer.Pending != 3 || consumer.Lag.Age <= 0 || consumer.Config != nil {
+	if consumer.Name != "work" || consumer.Pending != 2 || consumer.Lag.Messages != 3 || consumer.Lag.Age <= 0 || consumer.Config != nil {
 		t.Errorf("got consumer %+v", consumer)
 	}
 	whole := page[jsz](t, s, "/jsz?acc=A&consumers=1&config=1").Details[0].Streams[0]

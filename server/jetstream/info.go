@@ -146,7 +146,7 @@ func (t *stream) consumerInfo(name string, listed bool) (*api.ConsumerInfo, erro
 	if live, ok := t.deliver.State(name); ok {
 		info.Waiting = live.Waiting
 		info.PushBound = live.PushBound
-		info.Lag, info.Stalled = shownLag(info, &live.Lag), shownStall(&live)
+		info.Lag, info.Stalled = shownLag(&live.Lag), shownStall(&live)
 	}
 	return info, nil
 }
@@ -172,9 +172,9 @@ func fillConsumer(info *api.ConsumerInfo, c *jetlog.Consumer, now time.Time) {
 }
 
 // shownLag is how far a consumer is behind.
-func shownLag(info *api.ConsumerInfo, l *delivery.Lag) *api.Lag {
+func shownLag(l *delivery.Lag) *api.Lag {
 	return &api.Lag{
-		Messages:          l.Messages + uint64(info.AckPending),
+		Messages:          l.Messages,
 		OldestUndelivered: orNil(l.OldestUndelivered),
 		OldestUnacked:     orNil(l.OldestUnacked),
 		Age:               l.Age,
