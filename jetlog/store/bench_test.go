@@ -33,13 +33,69 @@ func BenchmarkPublish(b *testing.B) {
 
 func benchStore(b *testing.B, streams, inFlight int) {
 	s := open(b, store.Config{FS: vfs.Disk{}, Dir: filepath.Join(b.TempDir(), "store"), ScrubBytes: -1})
-	var all []*store.Stream
-	var subjects []string
+	all := createMany(b, s, streams)
+	b.ReportAllocs()
+	b.SetBytes(128)
+	start := processorTime(b)
+	b.ResetTimer()
+	publishToAll(b, all, inFlight, b.N)
+	b.StopTimer()
+	report(b, start)
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// TestBenchmarkIsSound checks a store that was written as the benchmark does, and flushed meanwhile.
+func TestBenchmarkIsSound(t *testing.T) {
+	const streams, messages = 10, 50_000
+	cfg := store.Config{
+		FS: vfs.Disk{}, Dir: filepath.Join(t.TempDir(), "store"), ScrubBytes: -1, ReserveBytes: -1,
+		FlushBytes: 1 << 20, SegmentBytes: 4 << 20, LogBytes: 16 << 20, LogSegmentBytes: 1 << 20,
+	}
+	s := open(t, cfg)
+	publishToAll(t, createMany(t, s, streams), 256, messages)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	found, err := store.Check(cfg)
+	if err != nil || len(found.Problems) > 0 || len(found.Streams) != streams || found.Files == 0 {
+		t.Fatalf("check: %+v, %v", found, err)
+	}
+	sum := uint64(0)
+	for _, x := range found.Streams {
+		sum += x.Published
+		gone := uint64(0)
+		for _, n := range x.Removed {
+			gone += n
+		}
+		if x.Published != x.Messages+gone {
+			t.Errorf("%+v does not add up", x)
+		}
+	}
+	if sum != messages {
+		t.Errorf("%d messages were published, want %d", sum, messages)
+	}
+}
+
+// createMany creates streams with limits that are never reached.
+func createMany(b testing.TB, s *store.Store, streams int) (all []*store.Stream) {
+	b.Helper()
 	for i := range streams {
 		cfg := unlimited(fmt.Sprintf("s%d", i))
-		subjects = append(subjects, cfg.Name+".orders.new")
 		cfg.MaxMessages = 1 << 40
 		all = append(all, create(b, s, cfg))
+	}
+	return all
+}
+
+// publishToAll publishes messages to streams in turn, with so many in flight.
+func publishToAll(b testing.TB, all []*store.Stream, inFlight, messages int) {
+	b.Helper()
+	streams := len(all)
+	var subjects []string
+	for _, stream := range all {
+		subjects = append(subjects, stream.Name()+".orders.new")
 	}
 	slots := newWindow(inFlight)
 	done := func(r jetlog.Result, err error) {
@@ -49,11 +105,7 @@ func benchStore(b *testing.B, streams, inFlight int) {
 		slots.leave()
 	}
 	ctx := context.Background()
-	b.ReportAllocs()
-	b.SetBytes(128)
-	start := processorTime(b)
-	b.ResetTimer()
-	for i := range b.N {
+	for i := range messages {
 		slots.enter()
 		c := &command.Publish{Time: int64(i), Subject: subjects[i%streams], Payload: make([]byte, 128)}
 		if err := all[i%streams].Start(ctx, c, done); err != nil {
@@ -61,11 +113,6 @@ func benchStore(b *testing.B, streams, inFlight int) {
 		}
 	}
 	slots.wait(0)
-	b.StopTimer()
-	report(b, start)
-	if err := s.Close(); err != nil {
-		b.Fatal(err)
-	}
 }
 
 // window limits what one goroutine has in flight. It costs as little as that of the control.
