@@ -1,6 +1,7 @@
 package jetlog
 
 import (
+	"runnel/jetlog/body"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 )
@@ -10,7 +11,8 @@ import (
 // anything changed, so that a batch whose last member is refused, or a disk that fails in the middle,
 // leaves no trace.
 type batch struct {
-	*staging
+	*body.Overlay
+	removals []removal // of all members, members among them
 	arrivals []arrival
 	previous []uint64            // last sequences of the subjects before, for streams that republish
 	ids      map[string]struct{} // message ids of members
@@ -86,7 +88,7 @@ func (s *Stream) batch(c *command.Batch, m Messages) (Result, error) {
 
 func (s *Stream) newBatch(n int, m Messages) *batch {
 	return &batch{
-		staging: newStaging(m, s.state.Last), arrivals: make([]arrival, 0, n),
+		Overlay: body.Over(m, s.state.Last), arrivals: make([]arrival, 0, n),
 		ids: map[string]struct{}{}, written: map[string]struct{}{},
 	}
 }
@@ -121,7 +123,7 @@ func (s *Stream) stage(a arrival, b *batch) (string, error) {
 		if err != nil || detail != "" {
 			return detail, err
 		}
-		b.add(meta, a.header, a.payload)
+		b.Plan(meta, a.header, a.payload)
 		s.state.Messages++
 		s.state.Bytes += meta.Bytes
 	} else if err := s.planRollup(&a, b); err != nil {
@@ -132,8 +134,9 @@ func (s *Stream) stage(a arrival, b *batch) (string, error) {
 	for i := range p.removals {
 		s.state.Messages--
 		s.state.Bytes -= p.removals[i].Bytes
+		b.PlanRemoval(&p.removals[i].Meta)
 	}
-	b.remove(p.removals)
+	b.removals = append(b.removals, p.removals...)
 	p.removals = p.removals[:0]
 	b.arrivals = append(b.arrivals, a)
 	b.previous = append(b.previous, before.Last)
