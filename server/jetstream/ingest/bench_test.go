@@ -29,6 +29,8 @@ func (l *instant) Start(_ context.Context, _ command.Command, done func(jetlog.R
 
 func (*instant) Load(uint64) (jetlog.Message, error) { return jetlog.Message{}, nil }
 
+func (*instant) State() jetlog.State { return jetlog.State{} }
+
 // credits is an outlet that gives the publisher a credit for each answer.
 type credits struct {
 	staged int

@@ -69,6 +69,7 @@ func (s *Stream) receive(r *record) {
 		r.header = headers.Delete(r.header, requestInfo)
 	}
 	r.subject = cfg.stored(r.subject)
+	s.drained.largest = max(s.drained.largest, r.bytes())
 	switch {
 	case strings.HasSuffix(r.reply, fastSuffix):
 		s.advance(r, cfg, &m)

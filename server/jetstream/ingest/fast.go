@@ -70,7 +70,7 @@ func (s *Stream) advance(r *record, cfg *settings, m *marks) {
 		s.refuse(r, err)
 		return
 	}
-	r.step = step{batch: b, sequence: f.sequence, operation: f.operation, conditional: m.conditional}
+	r.step = step{batch: b, sequence: f.sequence, operation: f.operation, conditional: cfg.conditional(m)}
 	if b == nil {
 		r.step.batch, r.step.opening = s.openFast(f), true
 	}
@@ -144,7 +144,7 @@ func (s *Stream) storeStep(r *record) {
 		}
 		return
 	}
-	r.step.holding = strict && !b.ended && (r.step.conditional || cfg.mayRefuse)
+	r.step.holding = strict && !b.ended && (r.step.conditional || !s.roomy(cfg))
 	b.held = r.step.holding
 	if !s.start(r, r.command) && strict {
 		b.held = false

@@ -494,6 +494,72 @@ func TestFastOrder(t *testing.T) {
 	})
 }
 
+// Only a message that the stream may refuse holds up those behind it.
+func TestFastCertain(t *testing.T) {
+	discardNew := func(c *config.Stream) { c.Discard, c.MaxMessages, c.MaxBytes = config.DiscardNew, 10_000, 100<<20 }
+	tests := map[string]struct {
+		fields []string
+		change func(*config.Stream)
+		state  jetlog.State
+		holds  bool
+	}{
+		"nothing":           {},
+		"other headers":     {fields: []string{"A", "b", "Nats-Msg-Id", "m", "Nats-Batch-Id", "x"}},
+		"its stream":        {fields: []string{"Nats-Expected-Stream", "S"}},
+		"another stream":    {fields: []string{"Nats-Expected-Stream", "T"}, holds: true},
+		"a TTL":             {fields: []string{"Nats-TTL", "1m0s"}},
+		"seconds":           {fields: []string{"Nats-TTL", "5"}},
+		"no TTL":            {fields: []string{"Nats-TTL", "0"}, holds: true},
+		"too short a TTL":   {fields: []string{"Nats-TTL", "1ms"}, holds: true},
+		"a bad TTL":         {fields: []string{"Nats-TTL", "x"}, holds: true},
+		"TTLs not allowed":  {fields: []string{"Nats-TTL", "5"}, change: func(c *config.Stream) { c.AllowTTL = false }, holds: true},
+		"an expectation":    {fields: []string{"Nats-Expected-Last-Sequence", "0"}, holds: true},
+		"an unknown header": {fields: []string{"Nats-Some-Day", "0"}, holds: true},
+		"room":              {change: discardNew},
+		"few messages left": {change: discardNew, state: jetlog.State{Messages: 6000}, holds: true},
+		"few bytes left":    {change: discardNew, state: jetlog.State{Bytes: 90 << 20}, holds: true},
+		"old ones give way": {change: func(c *config.Stream) { c.MaxMessages = 10 }, state: jetlog.State{Messages: 10}},
+		"per subject": {change: func(c *config.Stream) {
+			c.Discard, c.MaxPerSubject, c.DiscardNewPerSubject = config.DiscardNew, 9, true
+		}, holds: true},
+		"sealed":   {change: func(c *config.Stream) { c.Sealed = true }, holds: true},
+		"counters": {change: func(c *config.Stream) { c.AllowCounter = true }, holds: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &bench{t: t, box: newMailbox()}
+				log := &slow{started: make(chan struct{}, 10)}
+				log.change, log.state = func(c *config.Stream) {
+					allowFast(c)
+					if test.change != nil {
+						test.change(c)
+					}
+				}, test.state
+				b.open(ingest.Config{}, log, ingest.Hooks{})
+				b.publish("s.1", fastReply("x", 9, "fail", 1, start), "x", test.fields...)
+				b.publish("s.1", fastReply("x", 9, "fail", 2, add), "x")
+				synctest.Wait()
+				if got := len(log.waiting) == 1; got != test.holds {
+					t.Errorf("got %d messages in the log before a result, want that it holds: %t", len(log.waiting), test.holds)
+				}
+				for len(log.waiting) > 0 {
+					next := log.waiting
+					log.waiting = nil
+					for _, done := range next {
+						done()
+					}
+					synctest.Wait()
+				}
+				if got := log.last; got != 2 {
+					t.Errorf("got %d messages stored, want both", got)
+				}
+				b.ingest.Close()
+			})
+		})
+	}
+}
+
 // A result that nobody could foresee ends a batch too, whatever of it is on its way.
 func TestFastFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -548,7 +614,7 @@ func TestFastHeldIsNotIdle(t *testing.T) {
 		b := &bench{t: t, box: newMailbox()}
 		log := &slow{started: make(chan struct{}, 10), answering: answering{change: allowFast}}
 		b.open(ingest.Config{QueueMessages: 2}, log, ingest.Hooks{})
-		b.publish("s.1", fastReply("x", 9, "fail", 1, start), "x", "Nats-TTL", "5")
+		b.publish("s.1", fastReply("x", 9, "fail", 1, start), "x", "Nats-Rollup", "sub")
 		synctest.Wait()
 		b.publish("s.1", fastReply("x", 9, "fail", 2, add), "x")
 		synctest.Wait()

@@ -241,6 +241,8 @@ func (f *failing) Start(ctx context.Context, c command.Command, done func(jetlog
 
 func (f *failing) Load(uint64) (jetlog.Message, error) { return jetlog.Message{}, nil }
 
+func (f *failing) State() jetlog.State { return jetlog.State{} }
+
 func (f *failing) Name() string          { return "S" }
 func (f *failing) Config() config.Stream { return streamConfig() }
 
@@ -248,6 +250,7 @@ func (f *failing) Config() config.Stream { return streamConfig() }
 type answering struct {
 	change func(*config.Stream)
 	answer func(c command.Command) (jetlog.Result, error)
+	state  jetlog.State
 
 	mu   sync.Mutex
 	last uint64
@@ -263,6 +266,8 @@ func (l *answering) Config() config.Stream {
 }
 
 func (*answering) Load(uint64) (jetlog.Message, error) { return jetlog.Message{}, nil }
+
+func (l *answering) State() jetlog.State { return l.state }
 
 func (l *answering) Start(_ context.Context, c command.Command, done func(jetlog.Result, error)) error {
 	done(l.result(c))

@@ -24,6 +24,8 @@ type Log interface {
 	// Start has a command carried out. Commands that one goroutine starts are carried out, and answered by done, in
 	// that order. With an error done is not called.
 	Start(ctx context.Context, c command.Command, done func(jetlog.Result, error)) error
+	// State returns sequences and sizes.
+	State() jetlog.State
 	// Load returns a message, with sequence 0 if there is none.
 	Load(seq uint64) (jetlog.Message, error)
 }

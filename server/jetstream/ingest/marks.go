@@ -17,6 +17,8 @@ const (
 	batchSequence  = "Nats-Batch-Sequence"
 	batchCommit    = "Nats-Batch-Commit"
 	scheduleHeader = "Nats-Schedule"
+	ttlHeader      = "Nats-TTL"
+	expectedStream = "Nats-Expected-Stream"
 )
 
 // marks are what the headers of a message ask of this package; the rest is the stream's. Slices are parts of the
@@ -28,6 +30,8 @@ type marks struct {
 	// requestInfo is set when the message brings what an import has added about its sender, level when it requires
 	// a level of the API, and schedule when it is a schedule.
 	requestInfo, level, schedule bool
+	// What is asked for that can be judged here: a TTL, and the stream that the message is meant for.
+	ttl, stream []byte
 	// Of a member of an atomic batch: its batch, empty for none, its place in it, 0 if that is missing, and whether
 	// it ends the batch.
 	batch    []byte
@@ -80,6 +84,14 @@ func (m *marks) note(name string, value []byte) {
 	case batchCommit:
 		if m.commit == uncommitted {
 			m.commit = commitOf(value)
+		}
+	case ttlHeader:
+		if m.ttl == nil {
+			m.ttl = value
+		}
+	case expectedStream:
+		if m.stream == nil {
+			m.stream = value
 		}
 	case scheduleHeader:
 		m.schedule, m.conditional = true, true

@@ -17,8 +17,11 @@ type settings struct {
 	counter bool
 	atomic  bool
 	batched bool
-	// mayRefuse is set when the stream may refuse a message that asks for nothing.
-	mayRefuse bool
+	ttl     bool
+	// refuses is set when the stream may refuse a message that asks for nothing. fullMessages and fullBytes are the
+	// limits at which it does so too, 0 or less for none.
+	refuses                 bool
+	fullMessages, fullBytes int64
 	// maxMessageBytes bounds the sum of header and payload; negative for no limit.
 	maxMessageBytes int
 	transform       *subjects.Transform // nil for none
@@ -33,10 +36,12 @@ func newSettings(cfg *config.Stream, logger *slog.Logger) *settings {
 	s := &settings{
 		name: cfg.Name, noAck: cfg.NoAck, sealed: cfg.Sealed, counter: cfg.AllowCounter,
 		maxMessageBytes: int(cfg.MaxMessageBytes), random: rand.IntN,
-		atomic: cfg.AllowAtomic, batched: cfg.AllowBatched,
+		atomic: cfg.AllowAtomic, batched: cfg.AllowBatched, ttl: cfg.AllowTTL,
+		refuses: cfg.Sealed || cfg.AllowCounter || cfg.DiscardNewPerSubject,
 	}
-	s.mayRefuse = cfg.Sealed || cfg.AllowCounter || cfg.DiscardNewPerSubject ||
-		cfg.Discard == config.DiscardNew && (cfg.MaxMessages > 0 || cfg.MaxBytes > 0)
+	if cfg.Discard == config.DiscardNew {
+		s.fullMessages, s.fullBytes = cfg.MaxMessages, cfg.MaxBytes
+	}
 	compile := func(what, source, destination string) *subjects.Transform {
 		t, err := subjects.NewTransform(source, destination)
 		if err != nil {

@@ -45,6 +45,7 @@ type Stream struct {
 // drained is what drain knows of a stream.
 type drained struct {
 	started uint64 // commands that the log took
+	largest int    // message, in bytes
 	atomic  map[string]*atomicBatch
 	fast    map[string]*fastBatch
 	parked  int         // in fast batches
