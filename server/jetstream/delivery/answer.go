@@ -89,6 +89,7 @@ func (t *turn) answersOf(list []answer) {
 		switch a.kind {
 		case api.AckNak:
 			reply.Answer, reply.Delay = command.Nak, a.delay
+			f.again = true
 			f.expect(t.ns, a.delay)
 			t.events().Nak(t.c.stream, t.c.name, a.about)
 		case api.AckInProgress:

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,7 +79,6 @@ type sink struct {
 	acks []api.AckSubject
 	got  chan []api.AckSubject
 	want int
-	n    atomic.Int64
 	mu   sync.Mutex
 }
 
@@ -192,5 +190,41 @@ func (w *world) quiet() {
 			w.t.Fatal("workers do not end")
 		}
 		runtime.Gosched()
+	}
+}
+
+// BenchmarkManyConsumers is one message for one of many consumers, each of which waits for its own subject.
+func BenchmarkManyConsumers(b *testing.B) {
+	for _, n := range []int{1, 1000} {
+		b.Run(fmt.Sprintf("consumers=%d", n), func(b *testing.B) {
+			w := openWorld(b, streamConfig())
+			w.pool.Close()
+			s := &sink{got: make(chan []api.AckSubject, 1), want: 1}
+			w.pool = delivery.New(delivery.Config{
+				Outlet: func() delivery.Outlet { return s }, Watch: w.net.watch, Events: w.events,
+			})
+			w.stream = w.pool.Open(w.account, w.log)
+			defer w.close()
+			many(b, w, n)
+			w.net.subscribe("inbox")
+			for i := range n {
+				w.stream.Pull(fmt.Sprintf("c%d", i), delivery.Request{Reply: "inbox", Body: []byte(`{"batch":100000000}`)})
+			}
+			if err := w.stream.Settle(context.Background(), ""); err != nil {
+				b.Fatal(err)
+			}
+			payload := make([]byte, 128)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := range b.N {
+				subject := fmt.Sprintf("s.%d", i%n)
+				r := w.propose(&command.Publish{Time: now(), Subject: subject, Payload: payload})
+				w.stream.Stored(subject, r.Sequence)
+				for _, a := range <-s.got {
+					w.stream.Ack(a.Consumer, delivery.Ack{Subject: a})
+				}
+			}
+			b.StopTimer()
+		})
 	}
 }

@@ -55,6 +55,7 @@ type consumer struct {
 // session is what a consumer has while something is going on.
 type session struct {
 	turns   uint64
+	unsure  bool    // the last look found nothing, by what may have gone since
 	waiting waiting // requests
 	flights []flight
 	outbox  []flight // those that could not be started yet
@@ -90,6 +91,7 @@ type mailbox struct {
 	landings []landing
 	flows    []flow
 	settles  []chan struct{}
+	news     bool // there may be something to send for a reason that is not in here
 	rang     bool // the timer did
 	update   bool // the configuration, or the place, may have changed
 	unpin    string
@@ -139,18 +141,8 @@ func (c *consumer) drop(put func(*mailbox)) (rouse, ok bool) {
 	return c.rouse(), true
 }
 
-// Wake sees to it that there will be a turn.
-func (c *consumer) Wake() {
-	if c.awake() {
-		c.stream.pool.enqueue(c)
-	}
-}
-
-func (c *consumer) awake() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.rouse()
-}
+// Wake sees to it that there will be a turn that looks for something to send.
+func (c *consumer) Wake() { c.post(func(b *mailbox) { b.news = true }) }
 
 // wakeIfWanting is Wake for a consumer that would take messages.
 func (c *consumer) wakeIfWanting() {

@@ -17,6 +17,8 @@ type flight struct {
 	replies []string // who waits until it is applied
 	due     int64    // when it makes something overdue at the earliest, 0 for never
 
+	again bool // it lets something be sent again
+
 	// Of a Deliver: the first consumer sequence, 0 for other commands, how many there are, and how many of these
 	// are of messages that had not been sent before.
 	from, count, fresh uint64
@@ -71,7 +73,7 @@ func (t *turn) launch(f *flight) {
 // send starts what is in the outbox, until something cannot be started.
 func (t *turn) send() {
 	s := t.session
-	if s.writing.at > t.ns || len(s.outbox) == 0 {
+	if s.writing.at > t.ns {
 		return
 	}
 	for i := range s.outbox {
@@ -143,9 +145,12 @@ func (t *turn) landings(list []landing) {
 		case l.err != nil:
 			t.unwritable(l.err)
 			t.lose(f)
+			t.news = true
 		case l.code != 0:
 			t.lose(f)
+			t.news = true
 		default:
+			t.news = t.news || f.again
 			t.c.stream.overdue.expect(f.due)
 			t.confirm(f)
 		}

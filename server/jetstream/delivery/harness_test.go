@@ -247,11 +247,29 @@ type world struct {
 	tickets int
 }
 
-// faultyLog is a stream of a store whose Start fails on demand.
+// faultyLog is a stream of a store whose Start or Read fails on demand.
 type faultyLog struct {
 	*store.Stream
-	mu  sync.Mutex
-	err error
+	mu         sync.Mutex
+	err, spoil error
+}
+
+func (l *faultyLog) failReads(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.spoil = err
+}
+
+func (l *faultyLog) Read(
+	from uint64, filter jetlog.Filter, messages, bytes int, yield func(*jetlog.Message) bool,
+) (uint64, error) {
+	l.mu.Lock()
+	err := l.spoil
+	l.mu.Unlock()
+	if err != nil {
+		return from, err
+	}
+	return l.Stream.Read(from, filter, messages, bytes, yield)
 }
 
 func (l *faultyLog) fail(err error) {

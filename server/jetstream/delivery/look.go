@@ -141,8 +141,10 @@ func (t *turn) load(again []numbers, firsts []uint64, want int) error {
 	if t.c.replay != nil {
 		room = min(room, replayMessages)
 	}
+	t.session.unsure = false
 	if t.pending() == 0 {
 		t.end = len(t.picks) < want
+		t.session.unsure = t.ahead() > 0
 		return nil
 	}
 	if room <= 0 {

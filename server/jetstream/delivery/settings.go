@@ -21,7 +21,6 @@ type settings struct {
 	original      bool // replays as fast as it was stored
 	inactive      time.Duration
 	sampling      int // of how many acks out of a hundred a sample is taken
-	pausedUntil   int64
 
 	// Pull consumers.
 	maxWaiting, maxBatch, maxBytes int

@@ -28,6 +28,7 @@ type turn struct {
 	picks   []pick
 	stall   Stall // why nothing more is sent
 	until   int64 // when that ends, 0 if it is not known
+	news    bool  // something has happened that may let something be sent
 	looked  bool  // the state was read, and all that was chosen was sent
 	end     bool  // there is nothing more to send
 	more    bool  // there may be more to send at once
@@ -80,6 +81,8 @@ func (t *turn) run(w *worker, c *consumer) {
 // work does what a turn does.
 func (t *turn) work(box *mailbox) {
 	c := t.c
+	t.news = box.news || box.rang || box.update || box.unpin != "" || box.listening.from != nil ||
+		len(box.requests) > 0 || len(box.flows) > 0
 	t.landings(box.landings)
 	if box.rang {
 		c.rings = 0
@@ -147,10 +150,13 @@ func (t *turn) follow(a *jetlog.Consumer) {
 // deliver sends what there is, as much as is wanted and as a turn may.
 func (t *turn) deliver() {
 	c, want := t.c, t.want()
-	if want == 0 || t.session.reading.at > t.ns || len(t.session.outbox) > 0 {
+	if want == 0 || t.hindered() {
 		c.setHungry(false)
 		t.looked = want == 0
 		return
+	}
+	if c.hungry.Load() && !t.news && !t.session.unsure {
+		return // there was nothing, and nothing has come
 	}
 	// Before the look, so that a message that comes behind it finds a hungry consumer.
 	c.setHungry(true)
@@ -171,6 +177,19 @@ func (t *turn) deliver() {
 	if !t.end && !(t.set.priority == config.PriorityOverflow && len(t.session.waiting.list) > 0) {
 		c.setHungry(false)
 	}
+}
+
+// hindered reports whether commands or messages are to be tried again later.
+func (t *turn) hindered() bool {
+	s := t.session
+	if s.reading.at <= t.ns && s.writing.at <= t.ns && len(s.outbox) == 0 {
+		return false
+	}
+	t.stall = Storage
+	if s.reading.at > t.ns {
+		t.mustBy(s.reading.at)
+	}
+	return true
 }
 
 // absent answers those who want something of a consumer that does not exist yet, or any more.
@@ -203,8 +222,9 @@ func (t *turn) afterwards() {
 	t.mindPin("")
 	t.note(false)
 	t.send()
-	if len(s.outbox) > 0 {
-		t.mustBy(s.writing.at)
+	t.mustBy(s.writing.at)
+	if len(s.waiting.list) == 0 {
+		s.waiting.due = 0
 	}
 	t.mustBy(s.waiting.due)
 	if t.until != 0 {
@@ -299,7 +319,7 @@ func (t *turn) rest() {
 // idle reports whether there is nothing in the session.
 func (s *session) idle() bool {
 	return len(s.waiting.list) == 0 && len(s.flights) == 0 && len(s.outbox) == 0 && len(s.unnoted) == 0 &&
-		len(s.settles) == 0 && len(s.samples) == 0
+		len(s.settles) == 0 && len(s.samples) == 0 && s.writing.at == 0 && s.reading.at == 0
 }
 
 // setTimer lets the timer ring when there has to be another turn. One that rings too early does no harm.

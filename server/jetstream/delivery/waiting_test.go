@@ -3,6 +3,7 @@ package delivery_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -335,6 +336,36 @@ func TestRefusedStart(t *testing.T) {
 				w.got("inbox", "3")
 				w.got("reply", "")
 				w.numbers("c", "delivered 3/3 floor 1/1 pending 0 ack pending 2 redelivered 0")
+			})
+		})
+	}
+}
+
+func TestUnreadable(t *testing.T) {
+	for _, push := range []bool{false, true} {
+		t.Run(fmt.Sprint("push ", push), func(t *testing.T) {
+			bubble(t, streamConfig(), func(t *testing.T, w *world) {
+				cfg := explicit()
+				if push {
+					cfg.DeliverSubject = "inbox"
+				}
+				w.consumer(cfg)
+				w.publish("s.a", "1")
+				w.log.failReads(errors.New("bad disk"))
+				w.net.subscribe("inbox")
+				if !push {
+					w.pull("inbox", "")
+				}
+				w.pass(time.Minute)
+				if lines := w.logged.take(); len(lines) != 1 {
+					t.Errorf("%d lines in the log, want 1: %q", len(lines), lines)
+				}
+				if s, _ := w.stream.State("c"); s.Stalled != delivery.Storage {
+					t.Errorf("stalled by %q, want %q", s.Stalled, delivery.Storage)
+				}
+				w.log.failReads(nil)
+				w.pass(5 * time.Second)
+				w.got("inbox", "1")
 			})
 		})
 	}

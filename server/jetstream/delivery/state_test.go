@@ -1,0 +1,75 @@
+package delivery_test
+
+import (
+	"testing"
+	"time"
+
+	"runnel/jetlog/config"
+	"runnel/server/jetstream/delivery"
+)
+
+func TestLag(t *testing.T) {
+	bubble(t, streamConfig(), func(t *testing.T, w *world) {
+		w.consumer(explicit())
+		check := func(want delivery.Lag, stalled delivery.Stall, until time.Time) {
+			t.Helper()
+			s, ok := w.stream.State("c")
+			if !ok || s.Lag != want || s.Stalled != stalled || !s.StalledUntil.Equal(until) {
+				t.Errorf("got %+v, stalled %q until %v,\n\twant %+v, stalled %q until %v",
+					s.Lag, s.Stalled, s.StalledUntil, want, stalled, until)
+			}
+		}
+		check(delivery.Lag{}, "", time.Time{})
+		first := time.Now().UTC()
+		w.publish("s.a", "1")
+		w.pass(time.Second)
+		second := time.Now().UTC()
+		w.publish("s.a", "2")
+		w.pass(time.Second)
+		check(delivery.Lag{Messages: 2, OldestUndelivered: first, Age: 2 * time.Second}, delivery.NoRequests, time.Time{})
+		w.pull("inbox", "")
+		sent := time.Now()
+		w.pass(time.Second)
+		check(delivery.Lag{Messages: 2, OldestUndelivered: second, OldestUnacked: first, Age: 3 * time.Second}, delivery.NoRequests, time.Time{})
+		w.pull("inbox", `{"batch":10,"expires":60000000000}`)
+		m := w.got("inbox", "1", "2")
+		check(delivery.Lag{Messages: 2, OldestUnacked: first, Age: 3 * time.Second}, delivery.Backoff, sent.Add(30*time.Second))
+		w.ack(m[0], "", "")
+		check(delivery.Lag{Messages: 1, OldestUnacked: second, Age: 2 * time.Second}, delivery.Backoff, sent.Add(31*time.Second))
+		w.ack(m[1], "", "")
+		check(delivery.Lag{}, "", time.Time{})
+	})
+}
+
+func TestStalledByAckPending(t *testing.T) {
+	cfg := explicit()
+	cfg.MaxAckPending = 1
+	bubble(t, streamConfig(), func(t *testing.T, w *world) {
+		w.consumer(cfg)
+		w.publish("s.a", "1", "2")
+		w.pull("inbox", `{"batch":10,"expires":60000000000}`)
+		w.got("inbox", "1")
+		if s, _ := w.stream.State("c"); s.Stalled != delivery.MaxAckPending || !s.StalledUntil.Equal(time.Now().Add(30*time.Second)) {
+			t.Errorf("stalled by %q until %v", s.Stalled, s.StalledUntil)
+		}
+	})
+}
+
+// TestStalledIsForgotten: what has stood in the way does not show when it no longer does.
+func TestStalledIsForgotten(t *testing.T) {
+	cfg := pushing()
+	cfg.Ack = config.AckNone
+	bubble(t, streamConfig(), func(t *testing.T, w *world) {
+		w.consumer(cfg)
+		w.publish("s.a", "1")
+		w.wait()
+		if s, _ := w.stream.State("c"); s.Stalled != delivery.NoInterest || s.Lag.Messages != 1 {
+			t.Errorf("without a subscriber: %+v", s)
+		}
+		w.net.subscribe("to")
+		w.wait()
+		if s, _ := w.stream.State("c"); s.Stalled != "" || s.Lag.Messages != 0 {
+			t.Errorf("with a subscriber: %+v", s)
+		}
+	})
+}
