@@ -58,6 +58,8 @@ func (s *Stream) dispatch(c command.Command, m Messages) (Result, error) {
 		return s.reset(c, m)
 	case *command.Pin:
 		return s.pin(c), nil
+	case *command.ConsumerRestore:
+		return s.restoreConsumer(c, m)
 	}
 	return Result{}, fmt.Errorf("apply: no command of kind %d is known", c.Kind())
 }

@@ -22,23 +22,24 @@ type Kind uint8
 
 // The kinds of commands.
 const (
-	KindPublish        Kind = 1
-	KindDelete         Kind = 2
-	KindPurge          Kind = 3
-	KindExpire         Kind = 4
-	KindConfigure      Kind = 5
-	KindBatch          Kind = 6
-	KindCopy           Kind = 7
-	KindFire           Kind = 8
-	KindContinue       Kind = 9
-	KindConsumerCreate Kind = 16
-	KindConsumerDelete Kind = 17
-	KindDeliver        Kind = 18
-	KindAck            Kind = 19
-	KindAckDeadline    Kind = 20
-	KindPause          Kind = 21
-	KindReset          Kind = 22
-	KindPin            Kind = 23
+	KindPublish         Kind = 1
+	KindDelete          Kind = 2
+	KindPurge           Kind = 3
+	KindExpire          Kind = 4
+	KindConfigure       Kind = 5
+	KindBatch           Kind = 6
+	KindCopy            Kind = 7
+	KindFire            Kind = 8
+	KindContinue        Kind = 9
+	KindConsumerCreate  Kind = 16
+	KindConsumerDelete  Kind = 17
+	KindDeliver         Kind = 18
+	KindAck             Kind = 19
+	KindAckDeadline     Kind = 20
+	KindPause           Kind = 21
+	KindReset           Kind = 22
+	KindPin             Kind = 23
+	KindConsumerRestore Kind = 24
 )
 
 // Level returns the feature level from which the kind may be proposed, 0 for an unknown kind.
@@ -137,6 +138,8 @@ func fresh(kind Kind) Command {
 		return &Reset{}
 	case KindPin:
 		return &Pin{}
+	case KindConsumerRestore:
+		return &ConsumerRestore{}
 	}
 	return nil
 }

@@ -68,6 +68,11 @@ func examples() []command.Command {
 			Time: 18, Schedule: "s.later", Sequence: 6, Due: 17, Next: 27, Subject: "s.now",
 			Header: []byte("NATS/1.0\r\nNats-Scheduler: s.later\r\n\r\n"), Payload: []byte("payload"),
 		},
+		&command.ConsumerRestore{
+			Time: 20, Max: 9, Config: consumer, DeliveredConsumer: 12, DeliveredStream: 30, FloorConsumer: 3, FloorStream: 7,
+			Pending:   []command.Restored{{Sequence: 8, Consumer: 4, Count: 2}, {Sequence: 30, Consumer: 12, Count: 1}},
+			Exhausted: []uint64{9, 11}, Initial: []uint64{31, 40}, Resume: 41,
+		},
 	}
 }
 

@@ -1,0 +1,169 @@
+package jetlog
+
+import (
+	"slices"
+	"time"
+
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+)
+
+// restoreConsumer makes a consumer as it was in a backup. What it says of itself is held to what every
+// consumer guarantees: a message that is not in the stream waits for nothing.
+func (s *Stream) restoreConsumer(c *command.ConsumerRestore, m Messages) (Result, error) {
+	if s.Consumer(c.Config.Name) != nil {
+		return refused(config.ConsumerExists), nil
+	}
+	if detail := unsound(c); detail != "" {
+		return refusedWith(config.BadRequest, detail), nil
+	}
+	create := &command.ConsumerCreate{Time: c.Time, Max: c.Max, Config: c.Config}
+	if code := s.admits(create); code != 0 {
+		return refused(code), nil
+	}
+	consumer := &Consumer{
+		name: c.Config.Name, created: s.clock, config: c.Config,
+		filter: c.Config.Filters(), pins: make([]pin, len(c.Config.PriorityGroups)),
+		delivered: Position{c.DeliveredConsumer, c.DeliveredStream},
+		floor:     Position{c.FloorConsumer, c.FloorStream},
+	}
+	if until := c.Config.PauseUntil; until != nil && until.UnixNano() > s.clock {
+		consumer.pausedUntil = until.UnixNano()
+	}
+	if err := s.restoreProgress(consumer, c, m); err != nil {
+		return Result{}, err
+	}
+	s.incarnations++
+	consumer.incarnation = s.incarnations
+	if consumer.stray {
+		s.strays++
+	}
+	i, _ := s.find(consumer.name)
+	s.consumers = slices.Insert(s.consumers, i, consumer)
+	s.enter(consumer)
+	return Result{Created: true}, nil
+}
+
+// unsound returns what in a consumer's state contradicts itself, empty for nothing.
+func unsound(c *command.ConsumerRestore) string {
+	last := Position{c.FloorConsumer, c.FloorStream}
+	if last.Stream > c.DeliveredStream || last.Consumer > c.DeliveredConsumer || c.DeliveredStream > maxSequence {
+		return "the ack floor is above what was delivered, or that is out of range"
+	}
+	for _, d := range c.Pending {
+		if d.Sequence <= last.Stream || d.Consumer <= last.Consumer || d.Count == 0 {
+			return "pending messages are not in order"
+		}
+		last = Position{d.Consumer, d.Sequence}
+	}
+	if last.Stream > c.DeliveredStream || last.Consumer > c.DeliveredConsumer {
+		return "pending messages were not delivered"
+	}
+	if !ascends(c.Exhausted) || len(c.Exhausted) > 0 && c.Exhausted[len(c.Exhausted)-1] > c.DeliveredStream {
+		return "exhausted messages are not in order"
+	}
+	if !ascends(c.Initial) || len(c.Initial) > 0 && c.Initial[len(c.Initial)-1] > c.Resume {
+		return "initial messages are not in order"
+	}
+	return ""
+}
+
+func ascends(list []uint64) bool {
+	last := uint64(0)
+	for _, seq := range list {
+		if seq <= last {
+			return false
+		}
+		last = seq
+	}
+	return true
+}
+
+// restoreProgress fills in what waits, and counts what is to come.
+func (s *Stream) restoreProgress(c *Consumer, from *command.ConsumerRestore, m Messages) error {
+	for _, d := range from.Pending {
+		there, err := c.restored(d.Sequence, m)
+		if err != nil {
+			return err
+		}
+		if there && c.config.Ack != config.AckNone {
+			c.acks.add(delivery{seq: d.Sequence, consumer: d.Consumer, count: d.Count})
+			c.expect(c.acks.find(d.Sequence), s.clock, c.wait(d.Count))
+		}
+	}
+	for _, seq := range from.Exhausted {
+		if c.acks.find(seq) != nil {
+			continue
+		}
+		there, err := c.restored(seq, m)
+		if err != nil {
+			return err
+		}
+		if there {
+			c.exhausted = append(c.exhausted, seq)
+		}
+	}
+	if c.acks.live == 0 && len(c.exhausted) == 0 {
+		c.stray = false
+		c.settleFloor()
+	}
+	if err := s.restoreInitial(c, from, m); err != nil {
+		return err
+	}
+	var err error
+	c.pending, err = c.count(c.delivered.Stream, m)
+	return err
+}
+
+// restored reports whether a message is in the stream. The consumer is a stray if its filter is another one
+// than when it got it.
+func (c *Consumer) restored(seq uint64, m Messages) (bool, error) {
+	meta, err := m.Meta(seq)
+	if err != nil || meta.Sequence == 0 {
+		return false, err
+	}
+	if !c.filter.Matches(meta.Subject) {
+		c.stray = true
+	}
+	return true, nil
+}
+
+// restoreInitial lists what is left of the last messages that the consumer began with.
+func (s *Stream) restoreInitial(c *Consumer, from *command.ConsumerRestore, m Messages) error {
+	c.initial.resume = min(from.Resume, s.state.Last)
+	for _, seq := range from.Initial {
+		if seq <= c.delivered.Stream || seq > c.initial.resume {
+			continue
+		}
+		meta, err := m.Meta(seq)
+		if err != nil {
+			return err
+		}
+		if meta.Sequence != 0 && c.filter.Matches(meta.Subject) {
+			c.initial.list = append(c.initial.list, seq<<1)
+		}
+	}
+	return nil
+}
+
+// Backup returns the command that makes this consumer anew, in a stream that has the same messages.
+func (c *Consumer) Backup() *command.ConsumerRestore {
+	out := &command.ConsumerRestore{
+		Config:            c.config,
+		DeliveredConsumer: c.delivered.Consumer, DeliveredStream: c.delivered.Stream,
+		FloorConsumer: c.floor.Consumer, FloorStream: c.floor.Stream,
+		Exhausted: slices.Clone(c.exhausted),
+		Initial:   c.initial.live(), Resume: c.initial.resume,
+	}
+	out.Config.PauseUntil = nil
+	if c.pausedUntil > 0 {
+		until := time.Unix(0, c.pausedUntil).UTC()
+		out.Config.PauseUntil = &until
+	}
+	for _, d := range c.acks.list {
+		if d.count > 0 {
+			out.Pending = append(out.Pending, command.Restored{Sequence: d.seq, Consumer: d.consumer, Count: d.count})
+		}
+	}
+	return out
+}
