@@ -19,7 +19,9 @@ const (
 // storedTimed sets the alarm anew if a message that was stored may be the next that time does something about.
 func (t *stream) storedTimed() {
 	cfg := t.config()
-	if cfg.AllowTTL || cfg.AllowSchedules || cfg.MaxAge > 0 && !t.alarm.isSet() {
+	// Without a limit of its own a subject may have more messages than one command rolls up.
+	rolls := cfg.AllowRollup && cfg.MaxPerSubject <= 0
+	if cfg.AllowTTL || cfg.AllowSchedules || rolls || cfg.MaxAge > 0 && !t.alarm.isSet() {
 		t.watchTime()
 	}
 }
