@@ -1,0 +1,6 @@
+//go:build unix && long
+
+package main
+
+// killings is how often TestKill kills the server.
+const killings = 100
