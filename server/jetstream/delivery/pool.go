@@ -199,9 +199,19 @@ type worker struct {
 	turns int             // since the last flush
 	bytes int             // likewise
 	told  []chan struct{} // to be closed after the next flush
-	turn  turn
-	text  []byte
-	ends  []int
+	// done are those whose turn has ended since the last flush. Until then nobody else gives them a turn: another worker
+	// could flush what they send next before this one flushes what they sent first.
+	done []ended
+	turn turn
+	text []byte
+	ends []int
+}
+
+// ended is a consumer whose turn has ended, and how.
+type ended struct {
+	consumer *consumer
+	shown    shown
+	more     bool // there is another turn
 }
 
 // work runs turns until nobody is ready.
@@ -233,4 +243,9 @@ func (w *worker) flush() {
 		w.told[i] = nil
 	}
 	w.told = w.told[:0]
+	for i, e := range w.done {
+		w.done[i] = ended{}
+		e.consumer.rest(e.shown, e.more)
+	}
+	w.done = w.done[:0]
 }

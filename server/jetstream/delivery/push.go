@@ -3,6 +3,7 @@ package delivery
 import (
 	"time"
 
+	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
 )
 
@@ -124,8 +125,8 @@ func (t *turn) beat() {
 	}
 	if p.beat <= t.ns {
 		stalled := ""
-		if p.flow.full(t.set) {
-			stalled = p.flow.subject
+		if p.flow.full(t.set) || t.set.ack == config.AckFlowControl {
+			stalled = p.flow.subject // of a request that is out: it may have been lost
 		}
 		t.control(true)
 		t.toListeners(api.AppendHeartbeat(nil, t.c.at.Consumer, t.c.at.Stream, stalled), "")

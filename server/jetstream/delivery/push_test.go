@@ -282,6 +282,8 @@ func TestAckByFlowControl(t *testing.T) {
 			w.stream.FlowControl("c", subject, headers.Build(headers.Field{Name: "Nats-Last-Stream", Value: fmt.Sprint(last)}))
 			w.wait()
 		}
+		w.pass(time.Second)
+		w.got("to", "100 Idle Heartbeat Last-Consumer=10 Last-Stream=10 Consumer-Stalled="+requests[0])
 		answer(requests[0], 5)
 		list = w.net.take("to")
 		requests, _ = flowRequests(list)

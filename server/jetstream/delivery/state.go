@@ -55,12 +55,17 @@ func (s *Stream) State(consumer string) (State, bool) {
 	var paused, deadline int64
 	var pending uint64
 	var ackPending int
+	var again bool
 	err := s.log.View(func(state *jetlog.Stream, m jetlog.Messages) (err error) {
 		a := state.Consumer(consumer)
 		if a == nil {
 			return nil
 		}
 		paused, deadline, pending, ackPending = a.PausedUntil(), a.NextDeadline(), a.Pending(), a.AckPending()
+		a.Redelivery(func(uint64, uint64) bool {
+			again = true
+			return false
+		})
 		out.Lag, err = lagOf(a, m)
 		return err
 	})
@@ -81,22 +86,22 @@ func (s *Stream) State(consumer string) (State, bool) {
 	case out.Lag.Messages == 0:
 		out.Stalled, out.StalledUntil = "", time.Time{}
 	case out.Stalled == "" || out.Stalled == MaxAckPending:
-		out.explain(c.settings.Load(), deadline, pending, ackPending)
+		out.explain(c.settings.Load(), deadline, pending, ackPending, again)
 	}
 	return out, true
 }
 
 // explain says why nothing is delivered as far as the stream's state tells.
-func (s *State) explain(set *settings, deadline int64, pending uint64, ackPending int) {
+func (s *State) explain(set *settings, deadline int64, pending uint64, ackPending int, again bool) {
 	s.Stalled, s.StalledUntil = "", time.Time{}
 	switch {
 	case set == nil:
 	case pending > 0 && set.maxAckPending > 0 && ackPending >= set.maxAckPending:
 		s.Stalled, s.StalledUntil = MaxAckPending, timeOf(deadline)
+	case pending == 0 && !again:
+		s.Stalled, s.StalledUntil = Backoff, timeOf(deadline)
 	case !set.push() && s.Waiting == 0:
 		s.Stalled = NoRequests
-	case pending == 0:
-		s.Stalled, s.StalledUntil = Backoff, timeOf(deadline)
 	}
 }
 

@@ -313,7 +313,7 @@ func (t *turn) rest() {
 	if s.idle() {
 		c.session = nil
 	}
-	c.rest(see, t.more)
+	t.w.done = append(t.w.done, ended{c, see, t.more})
 }
 
 // idle reports whether there is nothing in the session.
