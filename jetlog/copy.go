@@ -1,6 +1,8 @@
 package jetlog
 
 import (
+	"time"
+
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 )
@@ -22,7 +24,7 @@ func (s *Stream) copy(c *command.Copy, m Messages) (Result, error) {
 		last := s.state.LastTime
 		for i := range c.Messages {
 			all[i] = readTerms(c.Messages[i].Header)
-			last = max(last, c.Messages[i].Time)
+			last = max(last, believed(c.Messages[i].Time, c.Time))
 			a := s.copied(&c.Messages[i], last, &all[i])
 			detail, err := s.stage(a, b)
 			if err != nil {
@@ -42,6 +44,18 @@ func (s *Stream) copy(c *command.Copy, m Messages) (Result, error) {
 		r.Code, r.Detail = config.StoreFailed, full
 	}
 	return r, err
+}
+
+// aheadMax is how far the clocks of two servers may be apart.
+const aheadMax = int64(24 * time.Hour)
+
+// believed returns the time of a message, or now if it is so far ahead that it can only be wrong: the time of a
+// stream never goes back, so that one wrong message would spoil it for good.
+func believed(at, now int64) int64 {
+	if at > now && at-now > aheadMax || at > now && at-now < 0 {
+		return now
+	}
+	return at
 }
 
 // ordered reports whether the messages are ones that can follow each other.

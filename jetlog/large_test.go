@@ -3,6 +3,7 @@ package jetlog_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -324,5 +325,80 @@ func TestHashDiffers(t *testing.T) {
 			t.Errorf("%s has the hash of %s", text, other)
 		}
 		seen[s.Hash()] = text
+	}
+}
+
+// TestManyDeadlines lets more deliveries go unanswered than one command takes up.
+func TestManyDeadlines(t *testing.T) {
+	s, m := jetlog.New(1, unlimited(), 1), jetlog.NewMemory()
+	const many = 9000
+	fill(t, s, m, many, func(int) string { return "s" })
+	for _, name := range []string{"a", "b"} {
+		mustApply(t, s, m, &command.ConsumerCreate{Config: config.Consumer{Name: name, Ack: config.AckExplicit, AckWait: 5}})
+		mustApply(t, s, m, choose(s, m, s.Consumer(name), many, 10))
+	}
+	again := func(name string) int {
+		n := 0
+		s.Consumer(name).Redelivery(func(uint64, uint64) bool {
+			n++
+			return true
+		})
+		return n
+	}
+	for i, want := range [][2]int{{8192, 0}, {many, 2*8192 - many}, {many, many}} {
+		if at := s.NextAckDeadline(); at != 15 {
+			t.Fatalf("step %d: due at %d", i, at)
+		}
+		mustApply(t, s, m, &command.AckDeadline{Time: 15})
+		if got := [2]int{again("a"), again("b")}; got != want {
+			t.Errorf("step %d: got %v, want %v", i, got, want)
+		}
+	}
+	if at := s.NextAckDeadline(); at != 0 {
+		t.Errorf("something is due at %d", at)
+	}
+	check(t, s, m)
+}
+
+// TestExtremes gives commands with extreme values to streams: what comes of them is sound, and can be
+// restored.
+func TestExtremes(t *testing.T) {
+	header := []byte("NATS/1.0\r\nNats-Schedule: @every 1s\r\nNats-Schedule-Target: s.b\r\n\r\n")
+	ttl := []byte("NATS/1.0\r\nNats-TTL: 1000000h\r\n\r\n")
+	commands := []command.Command{
+		&command.Publish{Subject: "s.a", Header: header, Fire: math.MaxInt64},
+		&command.Publish{Subject: "s.a", Header: header, Fire: math.MinInt64},
+		&command.Publish{Fire: 7},
+		&command.Batch{Members: make([]command.Publish, 3)},
+		&command.Copy{From: 2, Through: math.MaxUint64},
+		&command.Copy{From: 2, Messages: []command.Copied{{Sequence: math.MaxUint64}}},
+		&command.Copy{From: 2, Through: 1 << 62},
+		&command.Copy{From: 2, Messages: []command.Copied{{Sequence: 1 << 62, Time: math.MaxInt64, Header: ttl}}},
+		&command.Copy{From: 2, Messages: []command.Copied{{Sequence: 2, Time: math.MinInt64, Header: header, Fire: math.MinInt64}}},
+		&command.Copy{Time: math.MinInt64, From: 2, Messages: []command.Copied{{Sequence: 3, Time: math.MaxInt64}}},
+		&command.Fire{Sequence: math.MaxUint64, Due: math.MinInt64, Next: math.MaxInt64},
+		&command.Purge{Filter: "s.a", Sequence: math.MaxUint64},
+		&command.Continue{Time: math.MinInt64},
+	}
+	for i, c := range commands {
+		for j, change := range []func(*config.Stream){
+			func(c *config.Stream) {
+				c.AllowSchedules, c.AllowRollup, c.AllowTTL, c.AllowAtomic = true, true, true, true
+			},
+			func(c *config.Stream) { c.Retention, c.AllowAtomic = config.InterestRetention, true },
+			func(c *config.Stream) { c.MaxMessages, c.MaxAge, c.DuplicateWindow = 1, time.Hour, time.Hour },
+		} {
+			cfg := unlimited()
+			change(&cfg)
+			s, m := jetlog.New(1, cfg, 1), jetlog.NewMemory()
+			fill(t, s, m, 1, func(int) string { return "s.a" })
+			mustApply(t, s, m, c)
+			mustApply(t, s, m, &command.Publish{Time: 20, Subject: "s.c"})
+			mustApply(t, s, m, &command.Expire{Time: 21})
+			if err := s.Check(m); err != nil {
+				t.Errorf("command %d, stream %d: %v", i, j, err)
+			}
+			choreRestart(t, s, m)
+		}
 	}
 }

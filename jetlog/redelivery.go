@@ -99,12 +99,14 @@ func (c *Consumer) again(d *delivery, r *Result) {
 	c.exhausted = slices.Insert(c.exhausted, i, seq)
 }
 
-// ackDeadline takes up what was not answered in time.
+// ackDeadline takes up what was not answered in time. What is more than one command may do stays due.
 func (s *Stream) ackDeadline() Result {
 	var r Result
+	left := choreMax
 	for _, c := range s.consumers {
-		for c.dropTimers(); len(c.timers) > 0 && c.timers[0].at <= s.clock; c.dropTimers() {
+		for c.dropTimers(); left > 0 && len(c.timers) > 0 && c.timers[0].at <= s.clock; c.dropTimers() {
 			c.again(c.acks.find(c.timers.pop().seq), &r)
+			left--
 		}
 	}
 	return r
