@@ -199,6 +199,8 @@ type worker struct {
 	turns int             // since the last flush
 	bytes int             // likewise
 	told  []chan struct{} // to be closed after the next flush
+	// settled are to be closed when everybody can see how the turns have ended.
+	settled []chan struct{}
 	// done are those whose turn has ended since the last flush. Until then nobody else gives them a turn: another worker
 	// could flush what they send next before this one flushes what they sent first.
 	done []ended
@@ -238,14 +240,20 @@ func (w *worker) work() {
 func (w *worker) flush() {
 	w.turns, w.bytes = 0, 0
 	w.out.Flush()
-	for i, done := range w.told {
-		close(done)
-		w.told[i] = nil
-	}
-	w.told = w.told[:0]
+	w.told = closeAll(w.told)
 	for i, e := range w.done {
 		w.done[i] = ended{}
 		e.consumer.rest(e.shown, e.more)
 	}
 	w.done = w.done[:0]
+	w.settled = closeAll(w.settled)
+}
+
+// closeAll closes channels and returns the empty list.
+func closeAll(list []chan struct{}) []chan struct{} {
+	for i, done := range list {
+		close(done)
+		list[i] = nil
+	}
+	return list[:0]
 }

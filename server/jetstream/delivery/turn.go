@@ -284,7 +284,7 @@ func (t *turn) settle(list []chan struct{}) {
 	}
 	n := 0
 	for n < len(s.settles) && s.settles[n].flights <= s.landed {
-		close(s.settles[n].done)
+		t.w.settled = append(t.w.settled, s.settles[n].done)
 		n++
 	}
 	s.settles = s.settles[n:]
@@ -292,11 +292,9 @@ func (t *turn) settle(list []chan struct{}) {
 
 // release lets go who waits for something that does not come.
 func (t *turn) release(list []chan struct{}) {
-	for _, done := range list {
-		close(done)
-	}
+	t.w.settled = append(t.w.settled, list...)
 	for _, w := range t.session.settles {
-		close(w.done)
+		t.w.settled = append(t.w.settled, w.done)
 	}
 	t.session.settles = nil
 }
