@@ -23,6 +23,7 @@ type account struct {
 	limits  atomic.Pointer[AccountLimits] // nil: no JetStream for this account
 	calls   atomic.Int64                  // requests,
 	errors  atomic.Int64                  // and how many got an error
+	stored  stored
 
 	mu            sync.RWMutex // guards everything below
 	streams       map[string]*stream

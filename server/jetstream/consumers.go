@@ -346,7 +346,7 @@ func (s *Service) consumerUnpin(_ Outlet, r *request) (api.Answer, error) {
 		return nil, err
 	}
 	if q.Group == "" {
-		return nil, api.NewError(config.BadRequest)
+		return nil, api.NewError(api.InvalidJSON, "consumer group not specified")
 	}
 	if err := t.deliver.Unpin(r.call.Consumer, q.Group); err != nil {
 		return nil, err

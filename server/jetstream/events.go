@@ -1,7 +1,6 @@
 package jetstream
 
 import (
-	"sync"
 	"time"
 
 	"github.com/nats-io/nuid"
@@ -26,7 +25,6 @@ type event struct {
 type events struct {
 	service *Service
 	queue   chan event
-	running sync.WaitGroup
 }
 
 func newEvents(s *Service) *events {

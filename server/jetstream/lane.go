@@ -62,7 +62,6 @@ type lanes struct {
 	closed  bool
 	changes []*lane
 	looks   []*lane
-	next    int
 	running sync.WaitGroup
 }
 

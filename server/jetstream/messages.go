@@ -92,7 +92,7 @@ func (s *Service) messageDelete(_ Outlet, r *request) (api.Answer, error) {
 	default:
 		return nil, api.NewError(result.Code, result.Detail)
 	}
-	t.deliver.Changed()
+	t.changed()
 	return &api.PlainAnswer{Success: true}, nil
 }
 
@@ -139,7 +139,6 @@ type directReply struct {
 	out     Outlet
 	request *request
 	stream  *stream
-	header  []byte
 }
 
 // send sends what answers the request.

@@ -54,7 +54,8 @@ type Config struct {
 
 // Limits are what the whole server allows. Zero is no limit unless it says otherwise.
 type Limits struct {
-	MaxMemoryBytes, MaxStoreBytes int64 // of all streams of that storage
+	// MaxMemoryBytes and MaxStoreBytes are of all streams of that storage; -1 is no limit, 0 allows none.
+	MaxMemoryBytes, MaxStoreBytes int64
 	DuplicateWindow               time.Duration
 	MaxAckPending                 int
 	MaxRequestBatch               int
@@ -78,6 +79,8 @@ type Service struct {
 	requests atomic.Int64 // that were answered,
 	failures atomic.Int64 // and with an error
 	dropped  atomic.Int64 // requests that came when too many waited
+	stored   stored
+	counted  atomic.Int64 // when all streams were last counted, in nanoseconds since 1970
 
 	// ctx ends with the service: what waits for the store gives up then.
 	ctx     context.Context

@@ -22,7 +22,8 @@ type stream struct {
 	cfg     atomic.Pointer[config.Stream] // as it was last applied
 	ingest  *ingest.Stream
 	deliver *delivery.Stream
-	alarm   alarm // for what time does
+	alarm   alarm        // for what time does
+	counted atomic.Int64 // bytes that are in the counts of the account and of the server
 	// subjects counts the subjects for infos.
 	subjects subjectCount
 
@@ -53,9 +54,10 @@ func (t *stream) open() {
 	t.ingest = s.ingest.Open(t.account.account, t.log, ingest.Hooks{
 		Stored:    t.stored,
 		Abandoned: func(batch, reason string) { s.events.batchAbandoned(t, batch, reason) },
-		Admit:     t.account.admit(t),
+		Admit:     t.admit,
 	})
 	t.deliver = s.delivery.Open(t.account.account, t.log)
+	t.count()
 	t.subscribe()
 	t.watchTime()
 }
@@ -96,6 +98,7 @@ func (t *stream) close() {
 		i.Unsubscribe()
 	}
 	t.alarm.stop()
+	t.countAs(0)
 	if t.offline() {
 		return
 	}
@@ -106,7 +109,16 @@ func (t *stream) close() {
 // stored is called for each message, once it is safe.
 func (t *stream) stored(subject string, sequence uint64) {
 	t.deliver.Stored(subject, sequence)
+	if sequence%countEvery == 0 {
+		t.count()
+	}
 	t.storedTimed()
+}
+
+// changed lets everything follow that messages have gone, or come, by something else than a publish.
+func (t *stream) changed() {
+	t.count()
+	t.deliver.Changed()
 }
 
 // propose carries a command out; the service's end is waited for at most.

@@ -123,7 +123,7 @@ func (t *stream) configured() {
 	t.cfg.Store(&cfg)
 	t.ingest.Configure()
 	t.subscribe()
-	t.deliver.Changed()
+	t.changed()
 	t.watchTime()
 }
 
@@ -229,6 +229,6 @@ func (s *Service) streamPurge(_ Outlet, r *request) (api.Answer, error) {
 		}
 		purged, more = purged+result.Removed, result.More
 	}
-	t.deliver.Changed()
+	t.changed()
 	return &api.PurgeAnswer{Success: true, Purged: purged}, nil
 }

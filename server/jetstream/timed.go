@@ -97,7 +97,7 @@ func (t *stream) expire() bool {
 			return false
 		}
 		if result.Removed > 0 {
-			t.deliver.Changed()
+			t.changed()
 		}
 		more = result.More
 	}

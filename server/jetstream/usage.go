@@ -89,7 +89,7 @@ func (a *account) checkLimits(cfg *config.Stream, others []*config.Stream, old *
 			reserved = addBytes(reserved, max(o.MaxBytes, 0))
 		}
 	}
-	if cfg.MaxBytes > 0 && (all >= 0 && reserved > all || total > 0 && reserved > total) {
+	if cfg.MaxBytes > 0 && (all >= 0 && reserved > all || total >= 0 && reserved > total) {
 		return api.NewError(short)
 	}
 	return nil
@@ -101,37 +101,4 @@ func addBytes(a, b int64) int64 {
 		return sum
 	}
 	return 1<<63 - 1
-}
-
-// admit returns what ingest asks before it stores a message of some bytes: whether the account and the server have
-// room for it.
-func (a *account) admit(t *stream) func(bytes int) *api.Error {
-	memory := t.config().Storage == config.MemoryStorage
-	return func(bytes int) *api.Error {
-		l := a.limits.Load()
-		if l == nil {
-			return api.NewError(api.NotEnabledForAccount)
-		}
-		most := l.MaxStoreBytes
-		if memory {
-			most = l.MaxMemoryBytes
-		}
-		if most < 0 {
-			return nil
-		}
-		if used := a.stored(memory); used+int64(bytes) > most {
-			return api.NewError(api.AccountExceeded)
-		}
-		return nil
-	}
-}
-
-// stored is how many bytes the account's streams of one storage have.
-func (a *account) stored(memory bool) (bytes int64) {
-	for _, t := range a.all() {
-		if (t.config().Storage == config.MemoryStorage) == memory && !t.offline() {
-			bytes += int64(t.log.State().Bytes)
-		}
-	}
-	return bytes
 }
