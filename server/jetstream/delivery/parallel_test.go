@@ -3,6 +3,7 @@ package delivery_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,31 +17,60 @@ import (
 
 // clients are subscribers that acknowledge what they get at once, and ask for more, from goroutines of their own.
 type clients struct {
-	network
-	got    sync.Map // consumer and sequence: how often
+	t      *testing.T
+	mu     sync.Mutex // guards the next two
+	got    map[string]bool
+	last   map[string]uint64
 	left   atomic.Int64
 	mail   chan api.AckSubject
 	thirst chan string
 }
 
-func (c *clients) Deliver(_ *accounts.Account, to, _, _, reply string, header, _ []byte) int {
-	if reply == "" {
-		return 1
+// stage is the outlet of a worker: nothing arrives before Flush.
+type stage struct {
+	clients *clients
+	acks    []api.AckSubject
+}
+
+func (s *stage) Deliver(_ *accounts.Account, _, _, _, reply string, _, _ []byte) int {
+	if a, ok := api.ParseAck(reply); ok {
+		s.acks = append(s.acks, a)
 	}
-	a, _ := api.ParseAck(reply)
-	if _, again := c.got.LoadOrStore(fmt.Sprint(a.Consumer, a.StreamSequence), true); !again {
+	return 1
+}
+
+func (s *stage) Publish(_ *accounts.Account, to, _ string, _, _ []byte) int {
+	s.clients.thirst <- to // a request has ended
+	return 1
+}
+
+func (s *stage) Blocked(*accounts.Account, string, string, interface{ Wake() }) bool { return false }
+
+func (s *stage) Flush() {
+	runtime.Gosched() // others may run ahead
+	s.clients.mu.Lock()
+	defer s.clients.mu.Unlock()
+	for _, a := range s.acks {
+		s.clients.arrive(a)
+	}
+	s.acks = s.acks[:0]
+}
+
+func (s *stage) Close() {}
+
+// arrive takes a message. Deliveries come in their order.
+func (c *clients) arrive(a api.AckSubject) {
+	if last := c.last[a.Consumer]; a.ConsumerSequence != last+1 {
+		c.t.Errorf("consumer %q: delivery %d comes after %d", a.Consumer, a.ConsumerSequence, last)
+	}
+	c.last[a.Consumer] = a.ConsumerSequence
+	key := fmt.Sprint(a.Consumer, a.StreamSequence)
+	if !c.got[key] {
+		c.got[key] = true
 		c.left.Add(-1)
 	}
 	c.mail <- a
-	return 1
 }
-
-func (c *clients) Publish(_ *accounts.Account, to, _ string, header, _ []byte) int {
-	c.thirst <- to // a request has ended
-	return 1
-}
-
-func (c *clients) Blocked(*accounts.Account, string, string, interface{ Wake() }) bool { return false }
 
 // TestParallel: publishers, clients and those who ask and disturb at the same time. It is for the race detector, and
 // for wakes that get lost.
@@ -49,10 +79,10 @@ func TestParallel(t *testing.T) {
 	w := openWorld(t, streamConfig())
 	defer w.close()
 	w.pool.Close()
-	c := &clients{mail: make(chan api.AckSubject, 1<<16), thirst: make(chan string, 1<<16)}
+	c := &clients{t: t, got: make(map[string]bool), last: make(map[string]uint64), mail: make(chan api.AckSubject, 1<<16), thirst: make(chan string, 1<<16)}
 	c.left.Store(consumers * messages)
 	w.pool = delivery.New(delivery.Config{
-		Workers: 3, Outlet: func() delivery.Outlet { return c }, Events: w.events,
+		Workers: 3, Outlet: func() delivery.Outlet { return &stage{clients: c} }, Events: w.events,
 		Watch: func(_ *accounts.Account, _, _ string, changed func(bool)) func() { changed(true); return func() {} },
 	})
 	w.stream = w.pool.Open(w.account, w.log)
