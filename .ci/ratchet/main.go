@@ -29,7 +29,7 @@ func main() {
 		dir    = flag.String("suite", "", "folder with the source of the conformance suite")
 		server = flag.String("server", "", "the server binary under test")
 		file   = flag.String("list", ".ci/conformance.txt", "the list of tests that must pass")
-		suites = flag.String("suites", "core,micro", "the suites that -update runs")
+		suites = flag.String("suites", "core,micro,legacyjs,jetstream,kv", "the suites that -update runs")
 		update = flag.Bool("update", false, "run the suites and add new passing tests to the list")
 	)
 	flag.Parse()
