@@ -61,10 +61,16 @@ var layers = []layer{
 	{"jetlog/seal", "jetlog/segment", crypto},
 	{"jetlog/shadow", "jetlog/vfs", ""},
 	{"jetlog/manifest", "jetlog/vfs jetlog/codec jetlog/segment jetlog/seal", ""},
+	{"jetlog/gone", "jetlog/manifest", ""},
+	{"jetlog/order", "", ""},
+	{"jetlog/reserve", "jetlog/vfs", ""},
+	{"jetlog/siphash", "", ""},
 	{
 		"jetlog/store",
-		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/codec jetlog/config jetlog/command jetlog/body jetlog jetlog/segment", crypto,
+		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/gone jetlog/order jetlog/reserve jetlog/siphash " +
+			"jetlog/codec jetlog/config jetlog/command jetlog/body jetlog jetlog/segment", crypto,
 	},
+	{"jetlog/dump", "jetlog jetlog/vfs jetlog/config jetlog/command jetlog/store", ""},
 	// 2: the parts of a server, each alone.
 	{"server/wire", "subjects headers", ""},
 	{"server/accounts", "subjects", nkeys + " " + crypto},
@@ -87,6 +93,7 @@ var layers = []layer{
 		"subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/schedule jetlog/store server/accounts server/jetstream/api", "",
 	},
 	{"server/jetstream/delivery", "subjects headers jetlog/config jetlog/command jetlog/body jetlog server/accounts server/jetstream/api", ""},
+	{"server/jetstream/sourcing", "subjects headers jetlog/config jetlog/command jetlog jetlog/body server/accounts server/engine server/jetstream/api", nuid},
 	{
 		"server/jetstream",
 		"subjects headers jetlog/config jetlog/command jetlog/body jetlog jetlog/store cluster server/accounts server/engine " +
@@ -105,7 +112,7 @@ var layers = []layer{
 	{"bench/verify", "", ""},
 	{"bench", "bench/verify", natsgo + " " + hdr},
 	{"client", "", natsgo},
-	{"cmd/runnel", "conf jetlog/store server/logs server bench client", xsys + " " + xterm},
+	{"cmd/runnel", "conf jetlog/dump jetlog/store server/logs server bench client", xsys + " " + xterm},
 	{".ci/ratchet", "", ""},
 	{".", "", ""},
 }

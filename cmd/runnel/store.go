@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"runnel/jetlog/dump"
 	"runnel/jetlog/store"
 )
 
@@ -89,7 +90,7 @@ func storeCommand(args []string, stdout, stderr io.Writer) int {
 		}
 		ok, err = salvageStore(cfg, &f, stdout, stderr)
 	case "dump":
-		err = store.Dump(cfg, stdout, f.stream, f.messages)
+		err = dump.Write(cfg, stdout, f.stream, f.messages)
 	default:
 		flags.Usage()
 		return 2

@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"runnel/jetlog"
+	"runnel/jetlog/gone"
 )
 
 // below is what lies below a memory table: layers, and what of them has gone.
@@ -12,7 +13,7 @@ import (
 // the memory table.
 type below struct {
 	layers []layer
-	gone   *removed
+	gone   *gone.Set
 	purged uint64 // every sequence up to here went at once some time
 	asker  *asker // of who looks, nil for memory alone
 }
@@ -32,7 +33,7 @@ func (b *below) find(seq uint64) layer {
 
 // meta returns what is known of a live message, the zero Meta if it is not live.
 func (b *below) meta(seq uint64) (jetlog.Meta, error) {
-	if l := b.find(seq); l != nil && !b.gone.has(seq) {
+	if l := b.find(seq); l != nil && !b.gone.Has(seq) {
 		return l.meta(b.asker, seq)
 	}
 	return jetlog.Meta{}, nil
@@ -40,7 +41,7 @@ func (b *below) meta(seq uint64) (jetlog.Meta, error) {
 
 // load returns a live message, one with sequence 0 if it is not live.
 func (b *below) load(seq uint64) (jetlog.Message, error) {
-	if l := b.find(seq); l != nil && !b.gone.has(seq) {
+	if l := b.find(seq); l != nil && !b.gone.Has(seq) {
 		return l.load(b.asker, seq)
 	}
 	return jetlog.Message{}, nil
@@ -48,7 +49,7 @@ func (b *below) load(seq uint64) (jetlog.Message, error) {
 
 // nextOf returns the first live sequence >= from that the filter matches.
 func (b *below) nextOf(filter jetlog.Filter, from uint64) (uint64, error) {
-	from = max(from, b.gone.floor+1)
+	from = max(from, b.gone.Floor()+1)
 	for _, l := range b.layers[b.at(from):] {
 		seq, err := b.nextIn(l, filter, max(from, l.span().first))
 		if err != nil || seq != 0 {
@@ -63,12 +64,12 @@ func (b *below) nextOf(filter jetlog.Filter, from uint64) (uint64, error) {
 // does a run that the filter does not match.
 func (b *below) nextIn(l layer, filter jetlog.Filter, from uint64) (uint64, error) {
 	last := l.span().last
-	for seq := b.gone.next(from); seq <= last; seq = b.gone.next(seq) {
+	for seq := b.gone.Next(from); seq <= last; seq = b.gone.Next(seq) {
 		candidate, err := l.nextOf(b.asker, filter, seq)
 		if err != nil || candidate == 0 {
 			return 0, err
 		}
-		if !b.gone.has(candidate) {
+		if !b.gone.Has(candidate) {
 			return candidate, nil
 		}
 		seq = candidate + 1
@@ -80,7 +81,7 @@ func (b *below) nextIn(l layer, filter jetlog.Filter, from uint64) (uint64, erro
 func (b *below) lastOf(filter jetlog.Filter, upTo uint64) (uint64, error) {
 	for i := min(b.at(upTo), len(b.layers)-1); i >= 0; i-- {
 		l := b.layers[i]
-		if l.span().last <= b.gone.floor {
+		if l.span().last <= b.gone.Floor() {
 			return 0, nil
 		}
 		if upTo < l.span().first {
@@ -97,12 +98,12 @@ func (b *below) lastOf(filter jetlog.Filter, upTo uint64) (uint64, error) {
 // lastIn is nextIn in the other direction.
 func (b *below) lastIn(l layer, filter jetlog.Filter, upTo uint64) (uint64, error) {
 	first := l.span().first
-	for seq := b.gone.prev(upTo); seq >= first && seq != 0; seq = b.gone.prev(seq) {
+	for seq := b.gone.Prev(upTo); seq >= first && seq != 0; seq = b.gone.Prev(seq) {
 		candidate, err := l.lastOf(b.asker, filter, seq)
 		if err != nil || candidate == 0 {
 			return 0, err
 		}
-		if !b.gone.has(candidate) {
+		if !b.gone.Has(candidate) {
 			return candidate, nil
 		}
 		seq = candidate - 1
@@ -112,7 +113,7 @@ func (b *below) lastIn(l layer, filter jetlog.Filter, upTo uint64) (uint64, erro
 
 // count returns how many live messages >= from the filter matches.
 func (b *below) count(filter jetlog.Filter, from uint64) (uint64, error) {
-	from = max(from, b.gone.floor+1)
+	from = max(from, b.gone.Floor()+1)
 	sum := uint64(0)
 	for _, l := range b.layers[b.at(from):] {
 		n, err := b.countIn(l, filter, from)
@@ -128,7 +129,7 @@ func (b *below) count(filter jetlog.Filter, from uint64) (uint64, error) {
 // matches everything that was counted all along.
 func (b *below) countIn(l layer, filter jetlog.Filter, from uint64) (uint64, error) {
 	s := l.span()
-	if filter.All() && (from <= s.first || from <= b.gone.floor+1) {
+	if filter.All() && (from <= s.first || from <= b.gone.Floor()+1) {
 		if n, _, ok := s.live(); ok {
 			return n, nil
 		}
@@ -137,7 +138,7 @@ func (b *below) countIn(l layer, filter jetlog.Filter, from uint64) (uint64, err
 	if err != nil || n == 0 {
 		return 0, err
 	}
-	b.gone.each(max(from, s.first), s.last, func(seq uint64) bool {
+	b.gone.Each(max(from, s.first), s.last, func(seq uint64) bool {
 		var m jetlog.Meta
 		if m, err = l.meta(b.asker, seq); err == nil && m.Sequence != 0 && filter.Matches(m.Subject) {
 			n--
@@ -149,7 +150,7 @@ func (b *below) countIn(l layer, filter jetlog.Filter, from uint64) (uint64, err
 
 // sizeOf returns the number and bytes of the live messages from..to.
 func (b *below) sizeOf(from, to uint64) (messages, bytes uint64, err error) {
-	from = max(from, b.gone.floor+1)
+	from = max(from, b.gone.Floor()+1)
 	for _, l := range b.layers[b.at(from):] {
 		s := l.span()
 		if s.first > to {
@@ -167,7 +168,7 @@ func (b *below) sizeOf(from, to uint64) (messages, bytes uint64, err error) {
 // sizeIn is size in one layer. Only a layer that is asked for in part is gone through.
 func (b *below) sizeIn(l layer, from, to uint64) (messages, bytes uint64, err error) {
 	s := l.span()
-	if (from <= s.first || from <= b.gone.floor+1) && to >= s.last {
+	if (from <= s.first || from <= b.gone.Floor()+1) && to >= s.last {
 		if n, size, ok := s.live(); ok {
 			return n, size, nil
 		}
@@ -220,12 +221,12 @@ func (b *below) settle(subject string, s jetlog.SubjectState) (jetlog.SubjectSta
 		return jetlog.SubjectState{}, nil
 	}
 	var err error
-	if b.gone.has(s.First) {
+	if b.gone.Has(s.First) {
 		if s.First, err = b.nextOf(jetlog.Filter{subject}, s.First+1); err != nil {
 			return jetlog.SubjectState{}, err
 		}
 	}
-	if b.gone.has(s.Last) {
+	if b.gone.Has(s.Last) {
 		if s.Last, err = b.lastOf(jetlog.Filter{subject}, s.Last-1); err != nil {
 			return jetlog.SubjectState{}, err
 		}

@@ -2,11 +2,15 @@ package store
 
 import (
 	"iter"
+	"strings"
 	"sync/atomic"
 
 	"runnel/jetlog"
+	"runnel/jetlog/gone"
 	"runnel/jetlog/manifest"
+	"runnel/jetlog/order"
 	"runnel/jetlog/segment"
+	"runnel/jetlog/siphash"
 )
 
 // body is the messages of a stream: the newest in a memory table, the others below it in files. It is
@@ -17,7 +21,7 @@ import (
 // table is frozen, and it is the last of the layers.
 type body struct {
 	below
-	key    hashKey
+	key    siphash.Key
 	active *jetlog.Memory
 	start  uint64
 	frozen *frozen // being written into files, nil for none
@@ -40,9 +44,9 @@ const (
 )
 
 // newBody returns the body of a stream that has nothing.
-func newBody(key hashKey, memory *atomic.Int64, factLimit int) *body {
+func newBody(key siphash.Key, memory *atomic.Int64, factLimit int) *body {
 	return &body{
-		below: below{gone: newRemoved()}, key: key, active: jetlog.NewMemory(), start: 1,
+		below: below{gone: gone.New()}, key: key, active: jetlog.NewMemory(), start: 1,
 		facts: newFacts(factLimit), ids: map[segment.Hash]note{}, memory: memory,
 	}
 }
@@ -140,11 +144,11 @@ func (b *body) Subject(subject string) (jetlog.SubjectState, error) {
 func (b *body) Subjects(filter jetlog.Filter, yield func(string, jetlog.SubjectState) bool) error {
 	sources := []iter.Seq2[string, error]{(&table{memory: b.active}).subjects(b.asker, filter)}
 	for _, l := range b.layers {
-		if l.span().last > b.gone.floor {
+		if l.span().last > b.gone.Floor() {
 			sources = append(sources, l.subjects(b.asker, filter))
 		}
 	}
-	for subject, err := range merge(sources) {
+	for subject, err := range order.Merge(sources, strings.Compare) {
 		if err != nil {
 			return err
 		}
@@ -161,7 +165,7 @@ func (b *body) Subjects(filter jetlog.Filter, yield func(string, jetlog.SubjectS
 
 // MessageID returns the sequence and time that were remembered for id.
 func (b *body) MessageID(id []byte) (seq uint64, time int64, err error) {
-	h := b.key.sum(string(id))
+	h := b.key.Sum(string(id))
 	n, ok := b.ids[h]
 	if !ok && b.frozen != nil {
 		n, ok = b.frozen.ids[h]
@@ -211,14 +215,14 @@ func (b *body) Remove(meta *jetlog.Meta, reason jetlog.Reason) {
 		b.shrink(1, meta.Bytes)
 		return
 	}
-	b.gone.add(meta.Sequence)
+	b.gone.Add(meta.Sequence)
 	if l := b.find(meta.Sequence); l != nil {
 		if s := l.span(); s.removed != manifest.Unknown {
 			s.removed++
 			s.removedBytes += meta.Bytes
 		}
 	}
-	if b.facts.removed(b.key.sum(meta.Subject), meta.Subject) {
+	if b.facts.removed(b.key.Sum(meta.Subject), meta.Subject) {
 		b.grow(factEntryBytes)
 	}
 }
@@ -231,7 +235,7 @@ func (b *body) RemoveRange(from, to uint64, reason jetlog.Reason) {
 		b.shrink(n, size)
 	}
 	to = min(to, b.start-1)
-	if to <= b.gone.floor || from > to {
+	if to <= b.gone.Floor() || from > to {
 		return
 	}
 	for _, l := range b.layers {
@@ -244,7 +248,7 @@ func (b *body) RemoveRange(from, to uint64, reason jetlog.Reason) {
 			s.removed = manifest.Unknown // counting would mean to read; the next freeze does it
 		}
 	}
-	b.gone.raise(to)
+	b.gone.Raise(to)
 	b.purged = max(b.purged, to)
 	b.facts.purged(to)
 }
@@ -252,7 +256,7 @@ func (b *body) RemoveRange(from, to uint64, reason jetlog.Reason) {
 // Remember notes a message id.
 func (b *body) Remember(id []byte, seq uint64, time int64) {
 	before := len(b.ids)
-	b.ids[b.key.sum(string(id))] = note{seq: seq, time: time}
+	b.ids[b.key.Sum(string(id))] = note{seq: seq, time: time}
 	b.grow(int64(len(b.ids)-before) * idBytes)
 	b.idTime = time
 }

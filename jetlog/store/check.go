@@ -37,8 +37,9 @@ type StreamFindings struct {
 	Problem   string            `json:"problem,omitempty"`
 }
 
-// inspect opens a store so that nothing of it changes.
-func inspect(cfg Config) (*Store, *Report, error) {
+// Inspect opens the store in a directory that nobody has open so that nothing of it changes: whatever is done
+// to it is forgotten when it is closed.
+func Inspect(cfg Config) (*Store, *Report, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, nil, err
@@ -64,7 +65,7 @@ func mustExist(cfg Config) error {
 // store as Open does, into memory; then it verifies every checksum, and every invariant of every stream,
 // by reading all messages. An error means that it could not be checked at all.
 func Check(cfg Config) (*Findings, error) {
-	s, report, err := inspect(cfg)
+	s, report, err := Inspect(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -2,14 +2,15 @@ package store
 
 import (
 	"bytes"
-	"container/heap"
 	"errors"
 	"iter"
 	"path/filepath"
 	"slices"
 
 	"runnel/jetlog/config"
+	"runnel/jetlog/gone"
 	"runnel/jetlog/manifest"
+	"runnel/jetlog/order"
 	"runnel/jetlog/segment"
 )
 
@@ -19,8 +20,8 @@ const runLength = 4
 // plan is files of a stream, neighbours in its list, that become one.
 type plan struct {
 	stream  *Stream
-	gone    *removed // as of the last flush: what the manifest knows
-	first   int      // position of the run among the stream's files
+	gone    *gone.Set // as of the last flush: what the manifest knows
+	first   int       // position of the run among the stream's files
 	run     []*part
 	oldest  bool // no file is older
 	forgot  int64
@@ -70,14 +71,8 @@ func (s *Store) plan(t *Stream) *plan {
 	if n == 0 {
 		return nil
 	}
-	gone := newRemoved()
-	gone.floor = e.Floor
-	for i, p := range e.Pages {
-		q := *p
-		gone.pages[i] = &q
-	}
 	return &plan{
-		stream: t, gone: gone, first: first, run: parts[first : first+n], oldest: first == 0,
+		stream: t, gone: gone.Of(e.Floor, e.Pages), first: first, run: parts[first : first+n], oldest: first == 0,
 		forgot: e.Forgot, purged: e.Purged, entries: slices.Clone(e.Parts),
 	}
 }
@@ -155,7 +150,7 @@ func (p *plan) write(w *segment.Writer) error {
 			if err != nil {
 				return err
 			}
-			if p.gone.has(m.Sequence) {
+			if p.gone.Has(m.Sequence) {
 				continue
 			}
 			if err := w.Add(p.stream.id, m); err != nil {
@@ -230,7 +225,7 @@ func (t *Stream) replace(p *plan, f *file) {
 	fresh := newPart(f, t.id, &e)
 	b := t.body
 	if first, last := p.bounds(); last > 0 {
-		b.gone.drop(p.gone, first, last)
+		b.gone.Drop(p.gone, first, last)
 	}
 	if fresh.has() {
 		fresh.spanned.removed, fresh.spanned.removedBytes = p.goneSince()
@@ -267,73 +262,9 @@ func (p *plan) goneSince() (messages, bytes uint64) {
 // newest goes through the facts of several files in the order of their hashes, and yields of each what
 // the newest file says.
 func newest(run []*part, stream uint64, kind segment.FactKind) iter.Seq2[segment.Fact, error] {
-	return func(yield func(segment.Fact, error) bool) {
-		var h factHeap
-		for age, p := range run {
-			next, stop := iter.Pull2(p.file.segment.Facts(stream, kind))
-			defer stop()
-			if s := (&factSource{age: age, next: next}); s.advance() {
-				h = append(h, s)
-			}
-		}
-		heap.Init(&h)
-		var last segment.Hash
-		for begun := false; len(h) > 0; begun = true {
-			s := h[0]
-			if s.err != nil {
-				yield(segment.Fact{}, s.err)
-				return
-			}
-			if (!begun || s.fact.Hash != last) && !yield(s.fact, nil) {
-				return
-			}
-			last = s.fact.Hash
-			if s.advance() {
-				heap.Fix(&h, 0)
-			} else {
-				heap.Pop(&h)
-			}
-		}
+	var sources []iter.Seq2[segment.Fact, error]
+	for _, p := range run {
+		sources = append(sources, p.file.segment.Facts(stream, kind))
 	}
-}
-
-// factSource is the next fact of a file.
-type factSource struct {
-	age  int // position of the file: higher is newer
-	fact segment.Fact
-	err  error
-	next func() (segment.Fact, error, bool)
-}
-
-// advance goes to the next fact; it is false at the end.
-func (s *factSource) advance() (ok bool) {
-	s.fact, s.err, ok = s.next()
-	return ok
-}
-
-// factHeap is a heap of them: errors first, then by hash, then the newest.
-type factHeap []*factSource
-
-func (h factHeap) Len() int { return len(h) }
-
-func (h factHeap) Less(i, j int) bool {
-	if h[i].err != nil || h[j].err != nil {
-		return h[i].err != nil
-	}
-	if c := bytes.Compare(h[i].fact.Hash[:], h[j].fact.Hash[:]); c != 0 {
-		return c < 0
-	}
-	return h[i].age > h[j].age
-}
-
-func (h factHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-// Push implements heap.Interface.
-func (h *factHeap) Push(x any) { *h = append(*h, x.(*factSource)) }
-
-// Pop implements heap.Interface.
-func (h *factHeap) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
+	return order.Merge(sources, func(a, b segment.Fact) int { return bytes.Compare(a.Hash[:], b.Hash[:]) })
 }

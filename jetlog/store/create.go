@@ -6,6 +6,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/config"
 	"runnel/jetlog/manifest"
+	"runnel/jetlog/siphash"
 	"runnel/jetlog/wal"
 )
 
@@ -44,7 +45,7 @@ func (s *Store) newStream(account string, state *jetlog.Stream) *Stream {
 		t.messages = jetlog.NewMemory()
 		return t
 	}
-	t.body = newBody(hashKey(s.catalog.HashKey), &s.memory, s.cfg.FactEntries)
+	t.body = newBody(siphash.Key(s.catalog.HashKey), &s.memory, s.cfg.FactEntries)
 	t.body.start = state.State().Last + 1
 	t.messages = t.body
 	return t

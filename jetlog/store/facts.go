@@ -136,7 +136,7 @@ func (b *body) base(subject string) (jetlog.SubjectState, error) {
 	if len(b.layers) == 0 {
 		return jetlog.SubjectState{}, nil
 	}
-	h := b.key.sum(subject)
+	h := b.key.Sum(subject)
 	e, _ := b.facts.get(h)
 	state, exact := e.state, e.known
 	if !e.known && !e.scan {

@@ -62,6 +62,7 @@ const (
 	segmentDir       = "segments"
 	logDir           = "wal"
 	asideDir         = "set-aside"
+	reserveName      = "reserve"
 	segmentExtension = ".segment"
 	temporary        = ".tmp" // behind the name of a file that is not complete
 )

@@ -50,7 +50,7 @@ func (s *Store) flusher() {
 
 // due reports whether something has to be flushed: too much is in memory, or the log is half full.
 func (s *Store) due() bool {
-	if s.starved.Load() || s.memory.Load() >= s.cfg.FlushBytes {
+	if s.space.starved.Load() || s.memory.Load() >= s.cfg.FlushBytes {
 		return true
 	}
 	stats := s.log.Stats()
@@ -84,7 +84,7 @@ func (s *Store) Flush() error {
 		}
 	}
 	err := s.flush(tasks)
-	s.starved.Store(errors.Is(err, ErrFull))
+	s.space.starved.Store(errors.Is(err, ErrFull))
 	if err == nil {
 		for _, stream := range s.Streams() {
 			stream.release()
@@ -412,7 +412,7 @@ func (t *task) edit() manifest.StreamEdit {
 	f := t.frozen
 	e := manifest.StreamEdit{Advanced: true, Cleared: f.cleared, Changed: f.pages}
 	e.ID, e.Snapshot, e.Applied = t.stream.id, f.snapshot, f.applied
-	e.Purged, e.Forgot, e.Floor = f.purged, f.forgot, f.gone.floor
+	e.Purged, e.Forgot, e.Floor = f.purged, f.forgot, f.gone.Floor()
 	n := 0
 	for n < len(f.parts) && f.entries[n].Removed == f.parts[n].spanned.count && f.entries[n].IDTime < max(f.forgot, 1) {
 		n++

@@ -4,6 +4,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
+	"runnel/jetlog/siphash"
 	"runnel/jetlog/wal"
 )
 
@@ -12,7 +13,7 @@ import (
 type frozen struct {
 	below // of that moment, without the table; what has gone is a copy
 	table *table
-	key   hashKey
+	key   siphash.Key
 	parts []*part
 	facts *facts // of that moment
 	ids   map[segment.Hash]note
@@ -84,7 +85,7 @@ func (f *frozen) subjects() map[segment.Hash]string {
 	}
 	// A memory table cannot fail.
 	_ = f.table.memory.Subjects(nil, func(subject string, _ jetlog.SubjectState) bool {
-		changed[f.key.sum(subject)] = subject
+		changed[f.key.Sum(subject)] = subject
 		return true
 	})
 	return changed
@@ -93,7 +94,7 @@ func (f *frozen) subjects() map[segment.Hash]string {
 // freeze makes what the stream is now, with these first and last sequences, a layer that no longer
 // changes, and goes on with an empty memory table.
 func (b *body) freeze(first, last uint64) *frozen {
-	b.gone.raise(min(first-1, last, b.start-1))
+	b.gone.Raise(min(first-1, last, b.start-1))
 	b.recount()
 	t := &table{memory: b.active, spanned: span{count: b.messages, bytes: b.size}}
 	if b.messages > 0 {
@@ -104,21 +105,13 @@ func (b *body) freeze(first, last uint64) *frozen {
 		t.spanned.lastTime = meta.Time
 	}
 	f := &frozen{
-		below: below{layers: b.layers, gone: b.gone.clone(), purged: b.purged, asker: direct},
+		below: below{layers: b.layers, purged: b.purged, asker: direct},
 		table: t, key: b.key, parts: b.parts, facts: b.facts, ids: b.ids, forgot: b.forgot, bytes: b.bytes,
-		pages: map[uint64]*manifest.Page{},
 	}
-	for n := range b.gone.touched {
-		if p := f.gone.pages[n]; p != nil {
-			f.pages[n] = p
-		} else {
-			f.cleared = append(f.cleared, n)
-		}
-	}
+	f.gone, f.pages, f.cleared = b.gone.Freeze()
 	for _, p := range b.parts {
 		f.entries = append(f.entries, p.entry())
 	}
-	clear(b.gone.touched)
 	b.active, b.slab, b.messages, b.size, b.bytes = jetlog.NewMemory(), nil, 0, 0, 0
 	b.facts, b.ids = newFacts(b.facts.limit), map[segment.Hash]note{}
 	b.start = last + 1

@@ -9,6 +9,7 @@ import (
 
 	"runnel/jetlog/command"
 	"runnel/jetlog/manifest"
+	"runnel/jetlog/reserve"
 	"runnel/jetlog/seal"
 	"runnel/jetlog/segment"
 	"runnel/jetlog/vfs"
@@ -51,7 +52,8 @@ func Open(cfg Config) (*Store, *Report, error) {
 	}
 	err = s.claim()
 	if err == nil {
-		if err = s.loadReserve(); err != nil {
+		s.space.Reserve, err = reserve.Open(cfg.FS, cfg.Dir, filepath.Join(cfg.Dir, reserveName), cfg.ReserveBytes)
+		if err != nil {
 			_ = s.lock.Close()
 		}
 	}

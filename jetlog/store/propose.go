@@ -19,14 +19,14 @@ const commandRecord = 1
 // Commands that are proposed at the same time share a sync. An error means that there is no result: with
 // ErrFull nothing was logged; with others, the context's among them, it may still be carried out.
 func (t *Stream) Propose(ctx context.Context, c command.Command) (jetlog.Result, error) {
-	w := t.store.waiters.get()
+	w := t.store.pools.waiters.get()
 	if err := t.Start(ctx, c, w.done); err != nil {
-		t.store.waiters.put(w)
+		t.store.pools.waiters.put(w)
 		return jetlog.Result{}, err
 	}
 	select {
 	case o := <-w.outcome:
-		t.store.waiters.put(w)
+		t.store.pools.waiters.put(w)
 		return o.result, o.err
 	case <-ctx.Done():
 		return jetlog.Result{}, fmt.Errorf("wait for the result of a command: %w", ctx.Err())

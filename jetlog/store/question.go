@@ -179,8 +179,8 @@ func (p *looks) put(l *look) {
 // while nothing is locked, and do is called once more. So do begins anew each time, and only its last call
 // counts. Who goes through many messages uses Read.
 func (t *Stream) View(do func(*jetlog.Stream, jetlog.Messages) error) error {
-	l := t.store.looks.get()
-	defer t.store.looks.put(l)
+	l := t.store.pools.looks.get()
+	defer t.store.pools.looks.put(l)
 	for {
 		again, err := t.attempt(l, do)
 		if !again || err != nil {
@@ -211,8 +211,8 @@ func (t *Stream) attempt(l *look, do func(*jetlog.Stream, jetlog.Messages) error
 
 // still is View for who goes through much at once: commands wait while it reads.
 func (t *Stream) still(do func(*jetlog.Stream, jetlog.Messages) error) error {
-	l := t.store.looks.get()
-	defer t.store.looks.put(l)
+	l := t.store.pools.looks.get()
+	defer t.store.pools.looks.put(l)
 	l.asker.direct = true
 	_, err := t.attempt(l, do)
 	return err

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"runnel/jetlog"
+	"runnel/jetlog/gone"
 	"runnel/jetlog/segment"
 )
 
@@ -26,8 +27,8 @@ const (
 func (t *Stream) Read(
 	from uint64, filter jetlog.Filter, messages, bytes int, yield func(*jetlog.Message) bool,
 ) (next uint64, err error) {
-	r := t.store.readings.get()
-	defer t.store.readings.put(r)
+	r := t.store.pools.readings.get()
+	defer t.store.pools.readings.put(r)
 	r.stream, r.filter, r.next, r.left, r.leftBytes = t, filter, max(from, 1), messages, bytes
 	if _, literal := filter.Literal(); literal {
 		r.step = filter
@@ -73,7 +74,7 @@ func (t *Stream) loadNow(seq uint64) (m jetlog.Message, p *part, err error) {
 	if t.state == nil {
 		return m, nil, t.Err()
 	}
-	if b := t.body; b != nil && seq < b.start && !b.gone.has(seq) {
+	if b := t.body; b != nil && seq < b.start && !b.gone.Has(seq) {
 		if p, ok := b.find(seq).(*part); ok {
 			return m, p, p.file.enter()
 		}
@@ -90,7 +91,7 @@ func (t *Stream) confirm(p *part, seq uint64) (live, known bool) {
 	if !t.has(p) {
 		return false, false
 	}
-	return !t.body.gone.has(seq), true
+	return !t.body.gone.Has(seq), true
 }
 
 // has reports whether a file is one that the stream has messages in. The caller holds the lock.
@@ -166,7 +167,7 @@ func (r *reading) look() (p *part, more bool, err error) {
 	}
 	b := t.body
 	if b != nil && r.next < b.start {
-		r.next = min(b.gone.next(r.next), b.start)
+		r.next = min(b.gone.Next(r.next), b.start)
 		if i := b.at(r.next); i < len(b.layers) {
 			return r.lookInto(b, b.layers[i])
 		}
@@ -199,14 +200,14 @@ func (t *Stream) memory() *jetlog.Memory {
 }
 
 // fill takes messages out of a memory table, but for what has gone; it is false at the end of the table.
-func (r *reading) fill(m *jetlog.Memory, gone *removed) bool {
+func (r *reading) fill(m *jetlog.Memory, gone *gone.Set) bool {
 	for looked := 0; looked < lookAtOnce && !r.full(); looked++ {
 		seq, _ := m.NextOf(r.step, r.next) // a memory table cannot fail
 		if seq == 0 {
 			return false
 		}
 		r.next = seq + 1
-		if gone != nil && gone.has(seq) {
+		if gone != nil && gone.Has(seq) {
 			continue
 		}
 		message, _ := m.Load(seq)
@@ -269,12 +270,12 @@ func (r *reading) confirm(p *part) bool {
 		return false
 	}
 	gone := t.body.gone
-	if len(r.batch) == 0 || len(gone.pages) == 0 && r.batch[0].Sequence > gone.floor {
+	if len(r.batch) == 0 || gone.NoneFrom(r.batch[0].Sequence) {
 		return true
 	}
 	kept := r.batch[:0]
 	for i := range r.batch {
-		if !gone.has(r.batch[i].Sequence) {
+		if !gone.Has(r.batch[i].Sequence) {
 			kept = append(kept, r.batch[i])
 		}
 	}

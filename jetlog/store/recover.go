@@ -6,6 +6,7 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/command"
+	"runnel/jetlog/gone"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/wal"
 )
@@ -22,11 +23,7 @@ func (s *Store) restore(e *manifest.Stream) error {
 		return nil
 	}
 	b := t.body
-	b.purged, b.forgot, b.gone.floor = e.Purged, e.Forgot, e.Floor
-	for n, p := range e.Pages {
-		q := *p
-		b.gone.pages[n] = &q
-	}
+	b.purged, b.forgot, b.gone = e.Purged, e.Forgot, gone.Of(e.Floor, e.Pages)
 	var parts []*part
 	for i := range e.Parts {
 		f := s.files[e.Parts[i].File]

@@ -9,8 +9,10 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/config"
+	"runnel/jetlog/gone"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
+	"runnel/jetlog/siphash"
 )
 
 // ErrLogDamage: the log has lost commands of the stream. Nobody knows what they did, so a repair cannot go
@@ -46,8 +48,7 @@ func (s *Store) repair(account, name string) (*Salvaged, error) {
 		return nil, fmt.Errorf("repair stream %q: %w", name, ErrNotFound)
 	}
 	r := &repair{entry: s.catalog.Streams[t.id]}
-	r.store, r.stream, r.gone = s, t, newRemoved()
-	r.gone.floor, r.gone.pages = r.entry.Floor, r.entry.Pages
+	r.store, r.stream, r.gone = s, t, gone.Of(r.entry.Floor, r.entry.Pages)
 	if err := t.Err(); err != nil {
 		r.result.Damage = append(r.result.Damage, err.Error())
 		if d := (*StreamDamage)(nil); errors.As(err, &d) && d.Log {
@@ -117,7 +118,7 @@ func (r *repair) rewrite(f *file, p manifest.Part, behind []manifest.Part) error
 	fresh, err := s.newFile(compress, func(w *segment.Writer) error {
 		r.yield = func(m segment.Message) error {
 			count++
-			h := hashKey(s.catalog.HashKey).sum(m.Subject)
+			h := siphash.Key(s.catalog.HashKey).Sum(m.Subject)
 			v, known := left[h]
 			if !known {
 				v[0] = m.Sequence
@@ -182,7 +183,7 @@ func writeRows(w *segment.Writer, stream uint64, kind segment.FactKind, facts ma
 // them is believed, and a subject is counted when somebody asks.
 func (r *repair) commit() error {
 	s, e := r.store, r.entry
-	b := newBody(hashKey(s.catalog.HashKey), &s.memory, s.cfg.FactEntries)
+	b := newBody(siphash.Key(s.catalog.HashKey), &s.memory, s.cfg.FactEntries)
 	b.gone, b.start, b.asker = r.gone, r.state.State().Last+1, direct
 	b.purged, b.forgot = r.state.State().Last, e.Forgot
 	known := map[uint64]*file{}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"runnel/jetlog"
+	"runnel/jetlog/gone"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
 )
@@ -35,7 +36,7 @@ type Salvaged struct {
 // When files of the stream cannot be opened, what has gone since the last flush is given too, and what
 // came since then is not.
 func Salvage(cfg Config, account, name string, yield func(Message) error) (*Salvaged, error) {
-	s, _, err := inspect(cfg)
+	s, _, err := Inspect(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func Salvage(cfg Config, account, name string, yield func(Message) error) (*Salv
 	if t == nil {
 		return nil, fmt.Errorf("stream %q: %w", name, ErrNotFound)
 	}
-	v := &salvager{store: s, stream: t, gone: newRemoved(), yield: func(m segment.Message) error { return yield(messageOf(&m)) }}
+	v := &salvager{store: s, stream: t, gone: gone.New(), yield: func(m segment.Message) error { return yield(messageOf(&m)) }}
 	if err := t.Err(); err != nil {
 		v.result.Damage = append(v.result.Damage, err.Error())
 	}
@@ -58,7 +59,7 @@ func Salvage(cfg Config, account, name string, yield func(Message) error) (*Salv
 type salvager struct {
 	store  *Store
 	stream *Stream
-	gone   *removed
+	gone   *gone.Set
 	yield  func(segment.Message) error
 	result Salvaged
 	next   uint64 // behind the last message
@@ -92,7 +93,7 @@ func (v *salvager) fromBody() (*Salvaged, error) {
 // fromFiles reads the files of a stream that has not started.
 func (v *salvager) fromFiles() (*Salvaged, error) {
 	e := v.store.catalog.Streams[v.stream.id]
-	v.gone.floor, v.gone.pages = e.Floor, e.Pages
+	v.gone = gone.Of(e.Floor, e.Pages)
 	state, err := jetlog.Restore(e.Snapshot)
 	if err != nil {
 		return nil, err
@@ -173,7 +174,7 @@ func (v *salvager) broken(f *file, all Range) error {
 
 // message hands on what had not gone anyway.
 func (v *salvager) message(m segment.Message) error {
-	if v.gone.has(m.Sequence) {
+	if v.gone.Has(m.Sequence) {
 		v.next = m.Sequence + 1
 		return nil
 	}
@@ -182,9 +183,9 @@ func (v *salvager) message(m segment.Message) error {
 
 // lose notes that what was expected up to a sequence did not come, but for what has gone anyway.
 func (v *salvager) lose(last uint64) {
-	for seq := v.gone.next(v.next); seq <= last; seq = v.gone.next(seq) {
+	for seq := v.gone.Next(v.next); seq <= last; seq = v.gone.Next(seq) {
 		r := Range{seq, seq}
-		for r.Last < last && !v.gone.has(r.Last+1) {
+		for r.Last < last && !v.gone.Has(r.Last+1) {
 			r.Last++
 		}
 		v.result.Lost = append(v.result.Lost, r)

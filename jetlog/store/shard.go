@@ -3,12 +3,12 @@ package store
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	"runnel/jetlog"
 	"runnel/jetlog/command"
+	"runnel/jetlog/order"
 	"runnel/jetlog/wal"
 )
 
@@ -172,14 +172,16 @@ func (sh *shard) run() {
 	var batch []entry
 	outcomes := make([]outcome, applyAtOnce)
 	var asker asker
-	var sorter sorter
+	// A stream is locked, and its state is brought into the processor's caches, once for all its commands.
+	var grouper order.Grouper[entry]
+	slot := func(e *entry) *int { return &e.stream.group }
 	for {
 		var failure error
 		var ok bool
 		if batch, failure, ok = sh.take(batch[:0]); !ok {
 			return
 		}
-		for rest := sorter.sort(batch); len(rest) > 0; {
+		for rest := grouper.Group(batch, slot); len(rest) > 0; {
 			n := 1
 			for n < min(len(rest), applyAtOnce) && rest[n].stream == rest[0].stream {
 				n++
@@ -187,57 +189,7 @@ func (sh *shard) run() {
 			rest[0].stream.apply(&asker, rest[:n], outcomes[:n], failure)
 			rest = rest[n:]
 		}
-		sorter.clear()
+		grouper.Clear()
 		clear(batch)
 	}
-}
-
-// sorter puts the commands of each stream together, in their order: so a stream is locked, and its state is
-// brought into the processor's caches, once for all of them. It belongs to one applier.
-type sorter struct {
-	groups []group // by the time that their stream occurs first
-	out    []entry
-}
-
-// group is one stream in a batch.
-type group struct {
-	stream *Stream
-	next   int // at first how many entries it has, then where the next one goes
-}
-
-// sort returns the batch sorted, valid until clear.
-func (s *sorter) sort(batch []entry) []entry {
-	for i := range batch {
-		t := batch[i].stream
-		if t.group == 0 {
-			s.groups = append(s.groups, group{stream: t})
-			t.group = len(s.groups)
-		}
-		s.groups[t.group-1].next++
-	}
-	if len(s.groups) == 1 {
-		return batch
-	}
-	at := 0
-	for i := range s.groups {
-		g := &s.groups[i]
-		g.next, at = at, at+g.next
-	}
-	s.out = slices.Grow(s.out, len(batch))[:len(batch)]
-	for i := range batch {
-		g := &s.groups[batch[i].stream.group-1]
-		s.out[g.next] = batch[i]
-		g.next++
-	}
-	return s.out
-}
-
-// clear forgets the batch.
-func (s *sorter) clear() {
-	for i := range s.groups {
-		s.groups[i].stream.group = 0
-	}
-	clear(s.groups)
-	clear(s.out)
-	s.groups, s.out = s.groups[:0], s.out[:0]
 }

@@ -93,14 +93,10 @@ type Store struct {
 	seal     *seal.Sealer
 	shards   []*shard
 	relaxed  []*shard // of streams whose results wait for less than those of others
-	waiters  waiters
-	readings readings
-	looks    looks
+	pools    pools
 	never    context.Context // that has ended
 	memory   atomic.Int64    // about what memory tables take
-	starved  atomic.Bool     // the last flush met a full disk
-	reserve  reserve
-	spent    atomic.Bool           // some of the reserve is given up, or cannot be had
+	space    space
 	allowed  [256]bool             // kinds of commands that the feature level has
 	kick     chan struct{}         // wakes the flusher
 	flushing sync.Mutex            // one flush at a time
@@ -227,7 +223,7 @@ func (s *Store) move() {
 // admit waits until a publish may enter: there is memory for it, and what is in memory can be flushed.
 func (s *Store) admit(ctx context.Context) error {
 	for {
-		if s.starved.Load() || s.spent.Load() {
+		if s.space.full() {
 			return fmt.Errorf("publish: the disk is full: %w", ErrFull)
 		}
 		if s.memory.Load() < s.cfg.MemoryBytes {

@@ -18,6 +18,13 @@ type waiter struct {
 	done    func(jetlog.Result, error)
 }
 
+// pools keep what calls need for further ones.
+type pools struct {
+	waiters  waiters
+	readings readings
+	looks    looks
+}
+
 // waiters keeps waiters for further use.
 type waiters struct{ pool sync.Pool }
 

@@ -1,18 +1,17 @@
-package store
+// Package siphash is SipHash-2-4 with 128 bits: nobody who does not know the key can find two strings
+// with the same hash, so a hash stands for what it was made of.
+package siphash
 
 import (
 	"encoding/binary"
 	"math/bits"
-
-	"runnel/jetlog/segment"
 )
 
-// hashKey is the secret of a store's hashes. Nobody who does not know it can find two subjects or
-// message ids with the same hash, so a hash stands for what it was made of.
-type hashKey [2]uint64
+// Key is a secret.
+type Key [2]uint64
 
-// sum is SipHash-2-4 with 128 bits.
-func (k hashKey) sum(s string) (h segment.Hash) {
+// Sum is SipHash-2-4 with 128 bits.
+func (k Key) Sum(s string) (h [16]byte) {
 	state := sip{
 		k[0] ^ 0x736f6d6570736575, k[1] ^ 0x646f72616e646f6d ^ 0xee,
 		k[0] ^ 0x6c7967656e657261, k[1] ^ 0x7465646279746573,

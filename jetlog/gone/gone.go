@@ -1,4 +1,6 @@
-package store
+// Package gone is the set of sequences, of those below a stream's memory table, whose messages have gone
+// although a file may still have them. Sequences that never were in a file may be in it or not.
+package gone
 
 import (
 	"maps"
@@ -8,22 +10,51 @@ import (
 	"runnel/jetlog/manifest"
 )
 
-// removed is the set of sequences, of those below the memory table, whose messages have gone although
-// a file may still have them. Sequences that never were in a file may be in it or not.
+// Set is a set of sequences. It is changed by one goroutine, with nobody reading; readers may be many.
 //
 // Invariant: no page lies wholly at or below floor.
-type removed struct {
+type Set struct {
 	floor   uint64 // every sequence up to here is in the set
 	pages   map[uint64]*manifest.Page
 	touched map[uint64]struct{} // pages that the manifest does not have like this
 }
 
-func newRemoved() *removed {
-	return &removed{pages: map[uint64]*manifest.Page{}, touched: map[uint64]struct{}{}}
+// New returns an empty set.
+func New() *Set { return Of(0, nil) }
+
+// Of returns the set that has every sequence up to floor and those of the pages, which it copies.
+func Of(floor uint64, pages map[uint64]*manifest.Page) *Set {
+	r := &Set{floor: floor, pages: map[uint64]*manifest.Page{}, touched: map[uint64]struct{}{}}
+	for n, p := range pages {
+		q := *p
+		r.pages[n] = &q
+	}
+	return r
 }
 
-// has reports whether a sequence is in the set.
-func (r *removed) has(seq uint64) bool {
+// Floor is up to where every sequence is in the set.
+func (r *Set) Floor() uint64 { return r.floor }
+
+// NoneFrom reports whether no sequence from seq on is in the set; it may be false although that is so.
+func (r *Set) NoneFrom(seq uint64) bool { return len(r.pages) == 0 && seq > r.floor }
+
+// Freeze returns a copy that nobody changes, and what is new since the last Freeze: pages of that copy, and
+// the numbers of pages that are no more.
+func (r *Set) Freeze() (frozen *Set, changed map[uint64]*manifest.Page, cleared []uint64) {
+	frozen, changed = r.clone(), map[uint64]*manifest.Page{}
+	for n := range r.touched {
+		if p := frozen.pages[n]; p != nil {
+			changed[n] = p
+		} else {
+			cleared = append(cleared, n)
+		}
+	}
+	clear(r.touched)
+	return frozen, changed, cleared
+}
+
+// Has reports whether a sequence is in the set.
+func (r *Set) Has(seq uint64) bool {
 	if seq <= r.floor {
 		return true
 	}
@@ -31,13 +62,13 @@ func (r *removed) has(seq uint64) bool {
 	return p != nil && p[seq%manifest.PageSpan/64]&(1<<(seq%64)) != 0
 }
 
-// add puts one sequence in.
-func (r *removed) add(seq uint64) {
+// Add puts one sequence in.
+func (r *Set) Add(seq uint64) {
 	if seq <= r.floor {
 		return
 	}
 	if seq == r.floor+1 {
-		r.raise(seq)
+		r.Raise(seq)
 		return
 	}
 	n := seq / manifest.PageSpan
@@ -50,8 +81,8 @@ func (r *removed) add(seq uint64) {
 	r.touched[n] = struct{}{}
 }
 
-// raise puts in every sequence up to one.
-func (r *removed) raise(floor uint64) {
+// Raise puts in every sequence up to one.
+func (r *Set) Raise(floor uint64) {
 	if floor <= r.floor {
 		return
 	}
@@ -73,8 +104,8 @@ func (r *removed) raise(floor uint64) {
 	maps.DeleteFunc(r.touched, func(n uint64, _ struct{}) bool { return n < end })
 }
 
-// next returns the first sequence >= seq that is not in the set.
-func (r *removed) next(seq uint64) uint64 {
+// Next returns the first sequence >= seq that is not in the set.
+func (r *Set) Next(seq uint64) uint64 {
 	seq = max(seq, r.floor+1)
 	for {
 		p := r.pages[seq/manifest.PageSpan]
@@ -91,8 +122,8 @@ func (r *removed) next(seq uint64) uint64 {
 	}
 }
 
-// prev returns the last sequence <= seq that is not in the set, 0 if there is none.
-func (r *removed) prev(seq uint64) uint64 {
+// Prev returns the last sequence <= seq that is not in the set, 0 if there is none.
+func (r *Set) Prev(seq uint64) uint64 {
 	for seq > r.floor {
 		p := r.pages[seq/manifest.PageSpan]
 		if p == nil {
@@ -114,9 +145,9 @@ func (r *removed) prev(seq uint64) uint64 {
 	return 0
 }
 
-// each calls visit with the sequences from..to in the set, without those up to the floor, until it
+// Each calls visit with the sequences from..to in the set, without those up to the floor, until it
 // returns false.
-func (r *removed) each(from, to uint64, visit func(seq uint64) bool) {
+func (r *Set) Each(from, to uint64, visit func(seq uint64) bool) {
 	from = max(from, r.floor+1)
 	if from > to {
 		return
@@ -137,21 +168,13 @@ func (r *removed) each(from, to uint64, visit func(seq uint64) bool) {
 }
 
 // numbers returns which pages there are, ascending.
-func (r *removed) numbers() []uint64 { return slices.Sorted(maps.Keys(r.pages)) }
+func (r *Set) numbers() []uint64 { return slices.Sorted(maps.Keys(r.pages)) }
 
 // clone returns a copy in which nothing is touched.
-func (r *removed) clone() *removed {
-	c := newRemoved()
-	c.floor = r.floor
-	for n, p := range r.pages {
-		q := *p
-		c.pages[n] = &q
-	}
-	return c
-}
+func (r *Set) clone() *Set { return Of(r.floor, r.pages) }
 
-// drop takes out the sequences from..to that other has: the files have them no more.
-func (r *removed) drop(other *removed, from, to uint64) {
+// Drop takes out the sequences from..to that other has: the files have them no more.
+func (r *Set) Drop(other *Set, from, to uint64) {
 	for n, p := range other.pages {
 		mine := r.pages[n]
 		if mine == nil || n < from/manifest.PageSpan || n > to/manifest.PageSpan {
