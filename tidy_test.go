@@ -94,6 +94,7 @@ var layers = []layer{
 	},
 	{"server/jetstream/delivery", "subjects headers jetlog/config jetlog/command jetlog/body jetlog server/accounts server/jetstream/api", ""},
 	{"server/jetstream/sourcing", "subjects headers jetlog/config jetlog/command jetlog jetlog/body server/accounts server/engine server/jetstream/api", nuid},
+	{"server/jetstream/sourcing", "subjects headers jetlog/config jetlog/command jetlog jetlog/body server/accounts server/engine server/jetstream/api", nuid},
 	{
 		"server/jetstream",
 		"subjects headers jetlog/config jetlog/command jetlog/body jetlog jetlog/store cluster server/accounts server/engine " +

@@ -113,6 +113,9 @@ func checkTransforms(list []Transform, badSource, bad, overlapping Code) error {
 	return nil
 }
 
+// Result returns a pattern of all that the transform makes of subjects.
+func (t *Transform) Result() string { return generalized(t.Destination) }
+
 // pattern returns what the transform applies to.
 func (t *Transform) pattern() string {
 	if t.Source == "" {

@@ -29,6 +29,11 @@ func (s *Service) consumerCreate(_ Outlet, r *request) (api.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if q.Config.Sourcing {
+		if err := r.forSourcing(t, &q.Config); err != nil {
+			return nil, err
+		}
+	}
 	cfg, err := q.Config.Normalized(t.config(), r.account.consumerLimits(), q.Pedantic)
 	if err != nil {
 		return nil, err

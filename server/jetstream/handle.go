@@ -93,7 +93,7 @@ func (s *Service) handle(out Outlet, r *request) {
 		body = e.Encode(answer)
 	}
 	if len(r.message.Reply) > 0 {
-		out.Publish(a.account, string(r.message.Reply), "", nil, body)
+		out.Publish(a.account, string(r.message.Reply), "", r.header, body)
 	}
 	s.events.audit(r, body)
 }

@@ -55,6 +55,7 @@ func (t *stream) info(d detail) (*api.StreamInfo, api.Paged, error) {
 	if d.cluster {
 		info.Cluster = &api.Cluster{Leader: s.cfg.ServerName}
 	}
+	info.Mirror, info.Sources = t.sources.Mirror(), t.sources.Sources()
 	info.Sync = t.sync()
 	return info, page, nil
 }

@@ -15,6 +15,7 @@ type request struct {
 	message *engine.Message // a clone
 	subject string          // the message's
 	stream  *stream         // that call.Stream names when it is handled, nil for none
+	header  []byte          // of the answer, nil for none
 }
 
 // seed is for the choice of lanes only.

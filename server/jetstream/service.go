@@ -13,6 +13,7 @@ import (
 	"runnel/server/engine"
 	"runnel/server/jetstream/delivery"
 	"runnel/server/jetstream/ingest"
+	"runnel/server/jetstream/sourcing"
 )
 
 // Outlet stages messages of the service and writes them out; *engine.Publisher is one. One goroutine uses it at a
@@ -73,6 +74,7 @@ type Service struct {
 	logger   *slog.Logger
 	ingest   *ingest.Ingest
 	delivery *delivery.Pool
+	sourcing *sourcing.Sourcing
 	lanes    *lanes
 	events   *events
 	allowed  atomic.Pointer[Limits]
@@ -123,6 +125,7 @@ func New(cfg Config) *Service {
 		Clock:  cfg.Clock,
 		Logger: cfg.Logger,
 	})
+	s.sourcing = newSourcing(&s.cfg)
 	s.lanes = newLanes(s.newOutlet, s.handle)
 	s.running.Go(s.events.run)
 	return s

@@ -13,6 +13,7 @@ import (
 	"runnel/server/engine"
 	"runnel/server/jetstream/delivery"
 	"runnel/server/jetstream/ingest"
+	"runnel/server/jetstream/sourcing"
 )
 
 // stream joins what the store has of a stream with its publishers and its consumers.
@@ -22,6 +23,7 @@ type stream struct {
 	cfg     atomic.Pointer[config.Stream] // as it was last applied
 	ingest  *ingest.Stream
 	deliver *delivery.Stream
+	sources *sourcing.Stream
 	alarm   alarm        // for what time does
 	counted atomic.Int64 // bytes that are in the counts of the account and of the server
 	// subjects counts the subjects for infos.
@@ -57,6 +59,7 @@ func (t *stream) open() {
 		Admit:     t.admit,
 	})
 	t.deliver = s.delivery.Open(t.account.account, t.log)
+	t.sources = s.sourcing.Open(t.account.account, t.log, sourcing.Hooks{Stored: t.copied})
 	t.count()
 	t.subscribe()
 	t.watchTime()
@@ -102,6 +105,7 @@ func (t *stream) close() {
 	if t.offline() {
 		return
 	}
+	t.sources.Close()
 	t.deliver.Close()
 	t.ingest.Close()
 }

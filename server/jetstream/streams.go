@@ -26,6 +26,10 @@ func (s *Service) streamRequest(r *request) (config.Stream, error) {
 	if cfg.Replicas > 1 {
 		return config.Stream{}, api.NewError(api.ReplicasNotSupported)
 	}
+	if err := r.account.checkSources(&cfg); err != nil {
+		return config.Stream{}, err
+	}
+	r.account.inherit(&cfg)
 	api.PersistStream(&cfg)
 	return cfg, nil
 }
@@ -56,6 +60,7 @@ func (s *Service) streamCreate(_ Outlet, r *request) (api.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.sourcing.Appeared(r.account.account, cfg.Name)
 	s.events.streamAction(t, api.ActionCreate)
 	return created(t)
 }
@@ -122,6 +127,7 @@ func (t *stream) configured() {
 	cfg := t.log.Config()
 	t.cfg.Store(&cfg)
 	t.ingest.Configure()
+	t.sources.Configure()
 	t.subscribe()
 	t.changed()
 	t.watchTime()

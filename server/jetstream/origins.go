@@ -1,0 +1,180 @@
+package jetstream
+
+import (
+	"slices"
+	"strings"
+
+	"runnel/jetlog/config"
+	"runnel/server/jetstream/api"
+	"runnel/subjects"
+)
+
+// checkSources refuses a mirror or sources that cannot work next to the other streams of the account.
+func (a *account) checkSources(cfg *config.Stream) error {
+	if cfg.Mirror == nil && len(cfg.Sources) == 0 {
+		return nil
+	}
+	for _, s := range origins(cfg) {
+		if err := checkConsumer(s, cfg); err != nil {
+			return err
+		}
+		if s.External != nil {
+			if err := checkExternal(s.External, cfg); err != nil {
+				return err
+			}
+			continue
+		}
+		if t := a.stream(s.Name); t != nil {
+			if err := checkMessageBytes(cfg, t.config()); err != nil {
+				return err
+			}
+		}
+	}
+	if a.cyclic(cfg) {
+		return api.NewError(config.StreamInvalidConfig, "detected cycle")
+	}
+	return nil
+}
+
+// origins returns what a stream copies.
+func origins(cfg *config.Stream) []*config.Source {
+	if cfg.Mirror != nil {
+		return []*config.Source{cfg.Mirror}
+	}
+	return cfg.Sources
+}
+
+// checkMessageBytes refuses a stream that has no room for the largest messages of what it copies.
+func checkMessageBytes(cfg, origin *config.Stream) error {
+	if cfg.MaxMessageBytes <= 0 || origin.MaxMessageBytes <= cfg.MaxMessageBytes {
+		return nil
+	}
+	if cfg.Mirror != nil {
+		return api.NewError(api.MirrorMessageBytes)
+	}
+	return api.NewError(api.SourceMessageBytes)
+}
+
+// checkExternal refuses prefixes that cannot reach another API, or by which messages would come to the stream itself.
+func checkExternal(e *config.External, cfg *config.Stream) error {
+	const own = "$JS.API"
+	switch {
+	case e.API == own:
+		return api.NewError(api.ExternalAPIOverlap, e.API, own)
+	case e.API != "" && !subjects.ValidLiteral(e.API):
+		return api.NewError(config.StreamInvalidConfig,
+			`stream external api prefix "`+e.API+`" must be a valid subject without wildcards`)
+	case e.Deliver != "" && !subjects.ValidLiteral(e.Deliver):
+		return api.NewError(api.ExternalDeliverWildcard, e.Deliver)
+	}
+	for _, subject := range cfg.Subjects {
+		if e.Deliver != "" && subjects.Overlap(subject, e.Deliver+".>") {
+			return api.NewError(api.ExternalDeliverOverlap, e.Deliver, subject)
+		}
+	}
+	return nil
+}
+
+// checkConsumer refuses a consumer that somebody has made if it is not told completely, or if the source says for
+// itself what the consumer decides.
+func checkConsumer(s *config.Source, cfg *config.Stream) error {
+	c := s.Consumer
+	if c == nil {
+		return nil
+	}
+	wrong := c.Name == "" || strings.ContainsAny(c.Name, ". *>/\\\t\r\n\f") || !subjects.ValidLiteral(c.DeliverSubject) ||
+		s.StartSequence > 0 || s.StartTime != nil || s.FilterSubject != "" ||
+		slices.ContainsFunc(cfg.Subjects, func(p string) bool { return subjects.Overlap(p, c.DeliverSubject) })
+	switch {
+	case wrong && cfg.Mirror != nil:
+		return api.NewError(api.MirrorConsumerInvalid)
+	case wrong:
+		return api.NewError(api.SourceConsumerInvalid)
+	}
+	for _, other := range origins(cfg) {
+		if other != s && other.Name == s.Name && other.Consumer != nil && *other.Consumer == *c {
+			return api.NewError(api.SourceConsumerDuplicate)
+		}
+	}
+	return nil
+}
+
+// cyclic tells whether a message of a stream could come back to it by what it copies, as far as that can be seen in
+// this account.
+func (a *account) cyclic(cfg *config.Stream) bool {
+	walk := cycle{account: a, stream: cfg.Name}
+	return walk.reaches(cfg, ">")
+}
+
+// cycle follows what streams copy, back to where it comes from.
+type cycle struct {
+	account *account
+	stream  string   // that must not be reached
+	path    []string // streams and patterns that were looked at
+}
+
+// reaches tells whether messages that match a pattern and are copied by a stream may come from the one in question.
+func (c *cycle) reaches(cfg *config.Stream, pattern string) bool {
+	for _, s := range origins(cfg) {
+		if s.External != nil {
+			continue
+		}
+		for _, part := range parts(s) {
+			if subjects.Overlap(part.becomes, pattern) && c.comes(s.Name, part.filter) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// comes tells whether messages of a stream that match a pattern may come from the one in question.
+func (c *cycle) comes(name, pattern string) bool {
+	if name == c.stream {
+		return true
+	}
+	step := name + " " + pattern
+	if slices.Contains(c.path, step) {
+		return false
+	}
+	c.path = append(c.path, step)
+	t := c.account.stream(name)
+	return t != nil && c.reaches(t.config(), pattern)
+}
+
+// part is some of what a source brings: what it is in the origin, and what it becomes.
+type part struct{ filter, becomes string }
+
+// parts returns all that a source brings.
+func parts(s *config.Source) []part {
+	if len(s.Transforms) == 0 {
+		filter := orAll(s.FilterSubject)
+		return []part{{filter, filter}}
+	}
+	var all []part
+	for _, t := range s.Transforms {
+		p := part{orAll(t.Source), orAll(t.Source)}
+		if t.Destination != "" {
+			p.becomes = t.Result()
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+func orAll(pattern string) string {
+	if pattern == "" {
+		return ">"
+	}
+	return pattern
+}
+
+// inherit lets a mirror answer for its origin if that one lets its replicas answer.
+func (a *account) inherit(cfg *config.Stream) {
+	if cfg.Mirror == nil || cfg.Mirror.External != nil {
+		return
+	}
+	if t := a.stream(cfg.Mirror.Name); t != nil && t.config().AllowDirect {
+		cfg.MirrorDirect = true
+	}
+}

@@ -1,0 +1,59 @@
+package jetstream
+
+import (
+	"runnel/headers"
+	"runnel/jetlog"
+	"runnel/jetlog/config"
+	"runnel/server/accounts"
+	"runnel/server/engine"
+	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/sourcing"
+)
+
+// newSourcing returns what has the mirrors and sources of the service's streams.
+func newSourcing(cfg *Config) *sourcing.Sourcing {
+	return sourcing.New(sourcing.Config{
+		Subscribe: func(a *accounts.Account, subject string, handler func(*engine.Message)) func() {
+			return cfg.Engine.Subscribe(a, subject, "", handler).Unsubscribe
+		},
+		Publish: cfg.Engine.Publish,
+		Logger:  cfg.Logger,
+	})
+}
+
+// copied is told of each message that came from another stream, once it is stored.
+func (t *stream) copied(m jetlog.Message, result jetlog.Result) {
+	if t.config().Republish != nil {
+		t.ingest.Announce(m, result)
+		return
+	}
+	t.stored(m.Subject, m.Sequence)
+}
+
+// identity tells the stream from others that have or had its name.
+func (t *stream) identity() (id string) {
+	_ = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error { // one that has gone has none
+		id = sourcing.Identity(state.ID(), state.Created())
+		return nil
+	})
+	return id
+}
+
+// forSourcing makes the consumer that a mirror or source asks for one that fits the stream, and refuses it if the
+// stream is not the one that it has known. The answer gets the stream's identity.
+func (r *request) forSourcing(t *stream, cfg *config.Consumer) error {
+	id := t.identity()
+	r.header = headers.Build(headers.Field{Name: sourcing.IdentityHeader, Value: id})
+	if known, ok := headers.Get(r.message.Header, sourcing.IdentityHeader); ok && len(known) > 0 && string(known) != id {
+		return api.NewError(api.IdentityMismatch, "stream "+t.log.Name()+" was made anew")
+	}
+	if t.config().Retention == config.LimitsRetention {
+		cfg.Name += "-" + sourcing.Token()
+		return nil
+	}
+	// Here a message goes when it is acknowledged: by flow control, once it is stored where it is copied to.
+	cfg.Durable, cfg.Direct = cfg.Name, false
+	cfg.Ack, cfg.AckWait, cfg.MaxDeliver, cfg.Inactive = config.AckFlowControl, 0, 0, 0
+	return nil
+}
+

@@ -1,0 +1,95 @@
+package sourcing
+
+import (
+	"time"
+
+	"runnel/headers"
+	"runnel/jetlog"
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+	"runnel/server/jetstream/api"
+)
+
+// sourceSink publishes messages anew, each with a header that says where it comes from.
+type sourceSink struct {
+	p      *puller
+	origin origin // as it is written into headers, but for what is of one message
+	known  bool   // at is
+	at     position
+}
+
+func newSourceSink(p *puller) *sourceSink {
+	return &sourceSink{p: p, origin: newOrigin(&p.source)}
+}
+
+func (k *sourceSink) start() (position, error) {
+	if !k.known {
+		at, err := k.find()
+		if err != nil {
+			return position{}, err
+		}
+		k.at, k.known = at, true
+		k.p.show(func(v *shown) { v.sequence = at.last })
+	}
+	return k.at, nil
+}
+
+// from notes which stream the origin is, and is false if it is not the one that messages have come from.
+func (k *sourceSink) from(identity string) bool {
+	if k.at.identity != "" && identity != "" && k.at.identity != identity {
+		return false
+	}
+	if identity != "" {
+		k.at.identity = identity
+	}
+	return true
+}
+
+func (k *sourceSink) forget() {
+	k.at, k.known = position{}, true
+}
+
+func (k *sourceSink) add(m *incoming) {
+	if m.sequence <= k.at.last {
+		return
+	}
+	k.at.last = m.sequence
+	from := k.origin
+	from.sequence, from.subject, from.identity = m.sequence, m.original, k.at.identity
+	c := &command.Publish{
+		Time: time.Now().UnixNano(), Subject: m.subject,
+		Header: headers.Set(m.header, SourceHeader, from.String()), Payload: m.payload, Internal: true,
+	}
+	o := &outcome{sequence: m.sequence, bytes: len(c.Subject) + len(c.Header) + len(c.Payload)}
+	o.messages = []jetlog.Message{{Time: c.Time, Subject: c.Subject, Header: c.Header, Payload: c.Payload}}
+	k.p.launch(c, o)
+}
+
+func (k *sourceSink) flush() {}
+
+func (k *sourceSink) settled(o *outcome) bool {
+	if o.err != nil {
+		k.known = false
+		return false
+	}
+	switch o.result.Code {
+	case 0:
+	case config.StoreFailed, config.Sealed:
+		k.known = false // look again how far the messages are
+		return false
+	default:
+		// It will be refused for ever, and must not hold up those behind it.
+		refusal := api.NewError(o.result.Code, o.result.Detail)
+		k.p.stream.sourcing.cfg.Logger.Warn("a message of a source is refused and passed over",
+			"stream", k.p.stream.log.Name(), "origin", k.p.source.Name, "sequence", o.sequence, "error", refusal)
+		k.p.show(func(v *shown) { v.failed = refusal })
+		return true
+	}
+	k.p.show(func(v *shown) { v.sequence = o.sequence })
+	if o.result.Stored {
+		m := o.messages[0]
+		m.Sequence = o.result.Sequence
+		k.p.stream.hooks.Stored(m, o.result)
+	}
+	return true
+}
