@@ -7,12 +7,12 @@ import "slices"
 // and what they counted for. It is for the repair of a stream that stands still, not for one of several
 // replicas: these have lost nothing.
 func (s *Stream) Lose(m Messages) (messages, bytes uint64, err error) {
-	lives, err := livesOf(m)
+	lives, have, err := livesOf(m)
 	if err != nil {
 		return 0, 0, err
 	}
 	for _, c := range s.consumers {
-		c.lose(lives)
+		c.lose(have)
 		s.unstray(c)
 		if c.pending, err = c.count(c.delivered.Stream, m); err != nil {
 			return 0, 0, err
@@ -32,7 +32,7 @@ func (s *Stream) Lose(m Messages) (messages, bytes uint64, err error) {
 		}
 	}
 	for _, t := range slices.Clone(s.schedules.heap) {
-		if _, found := lives.find(t.seq); !found {
+		if !have[t.seq] {
 			s.schedules.drop(t.subject)
 		}
 	}
@@ -46,46 +46,30 @@ func (s *Stream) Lose(m Messages) (messages, bytes uint64, err error) {
 // Lost returns how many messages were lost, and what they counted for.
 func (s *Stream) Lost() (messages, bytes uint64) { return s.removed[Lost], s.lostBytes }
 
-// metas are what is known of live messages, by sequence.
-type metas []Meta
-
-func livesOf(m Messages) (lives metas, err error) {
+// livesOf returns what is known of the live messages, in order, and the set of their sequences.
+func livesOf(m Messages) (lives []Meta, have map[uint64]bool, err error) {
+	have = map[uint64]bool{}
 	seq, err := m.Next(0)
 	for ; err == nil && seq != 0; seq, err = m.Next(seq + 1) {
 		meta, err := live(m, seq)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		lives = append(lives, meta)
+		lives, have[seq] = append(lives, meta), true
 	}
-	return lives, err
+	return lives, have, err
 }
 
-func (l metas) find(seq uint64) (int, bool) {
-	return slices.BinarySearchFunc(l, seq, func(meta Meta, seq uint64) int {
-		switch {
-		case meta.Sequence < seq:
-			return -1
-		case meta.Sequence > seq:
-			return 1
-		}
-		return 0
-	})
-}
-
-// lose forgets what is not among the live messages. What is pending is counted afterwards.
-func (c *Consumer) lose(lives metas) {
+// lose forgets what is not live. What is pending is counted afterwards.
+func (c *Consumer) lose(have map[uint64]bool) {
 	for _, d := range slices.Clone(c.acks.list) {
-		if _, found := lives.find(d.seq); !found && d.count > 0 {
+		if d.count > 0 && !have[d.seq] {
 			c.withdrawDelivered(d.seq)
 		}
 	}
-	c.exhausted = slices.DeleteFunc(c.exhausted, func(seq uint64) bool {
-		_, found := lives.find(seq)
-		return !found
-	})
+	c.exhausted = slices.DeleteFunc(c.exhausted, func(seq uint64) bool { return !have[seq] })
 	for _, seq := range slices.Clone(c.initial.live()) {
-		if _, found := lives.find(seq); !found {
+		if !have[seq] {
 			c.initial.remove(seq)
 		}
 	}
