@@ -10,5 +10,8 @@
 // such as a wrong expected sequence, is not a failure: it is a Result with a Code, the same on every
 // replica.
 //
+// A batch is planned message after message, each on a body that is staged, and committed once all are planned. What
+// would take one command too long is left in the state as a chore, which Continue does in parts.
+//
 // A Stream and its consumers are not safe for concurrent use; their owner sees to that.
 package jetlog
