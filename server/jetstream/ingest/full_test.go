@@ -33,7 +33,7 @@ func TestDiskFull(t *testing.T) {
 	for range 2000 {
 		got := b.ask("s.a", payload)
 		if strings.Contains(got, `"error"`) {
-			if !strings.Contains(got, `"code":503,"err_code":10077,"description":"no space: try again later`) {
+			if !strings.Contains(got, `"code":503,"err_code":10077,`) || !strings.Contains(got, "no space: try again later") {
 				t.Fatalf("got %s, want that there is no space", got)
 			}
 			refused = true
