@@ -18,12 +18,13 @@ import (
 //
 // Invariant: the subjects of no two streams overlap.
 type account struct {
-	service *Service
-	account *accounts.Account
-	limits  atomic.Pointer[AccountLimits] // nil: no JetStream for this account
-	calls   atomic.Int64                  // requests,
-	errors  atomic.Int64                  // and how many got an error
-	stored  stored
+	service   *Service
+	account   *accounts.Account
+	limits    atomic.Pointer[AccountLimits] // nil: no JetStream for this account
+	calls     atomic.Int64                  // requests,
+	errors    atomic.Int64                  // and how many got an error
+	transfers transfers
+	stored    stored
 
 	mu            sync.RWMutex // guards everything below
 	streams       map[string]*stream
@@ -46,6 +47,7 @@ func (a *account) setLimits(l *AccountLimits) {
 	case l != nil && old == nil:
 		a.recover()
 	case l == nil && old != nil:
+		a.transfers.close(false)
 		a.closeStreams()
 	}
 }
@@ -54,6 +56,10 @@ func (a *account) setLimits(l *AccountLimits) {
 func (a *account) recover() {
 	for _, log := range a.service.cfg.Store.Streams() {
 		if log.Account() != a.account.Name() {
+			continue
+		}
+		if cfg := log.Config(); cfg.Metadata[restoringKey] != "" {
+			a.discard(log)
 			continue
 		}
 		t := newStream(a, log)
@@ -87,6 +93,7 @@ func (a *account) close() {
 	for _, i := range subscriptions {
 		i.Unsubscribe()
 	}
+	a.transfers.close(true)
 	a.closeStreams()
 }
 

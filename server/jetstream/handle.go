@@ -37,6 +37,10 @@ func handlerOf(e api.Endpoint) handler {
 		return (*Service).messageGet
 	case api.CallStreamMessageDelete:
 		return (*Service).messageDelete
+	case api.CallStreamSnapshot:
+		return (*Service).streamSnapshot
+	case api.CallStreamRestore:
+		return (*Service).streamRestore
 	case api.CallStreamCancelMove:
 		return (*Service).streamCancelMove
 	case api.CallDirectGet:

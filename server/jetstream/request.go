@@ -37,6 +37,9 @@ func (a *account) handlers() map[string]func(*engine.Message) {
 		"$JS.API.>": a.takeRequest,
 		"$JS.ACK.>": a.takeAck,
 		"$JS.FC.>":  a.takeFlowControl,
+
+		api.SnapshotAckPrefix + ">":     a.takeSnapshotAck,
+		api.SnapshotRestorePrefix + ">": a.takeChunk,
 	}
 	if d := a.service.cfg.Domain; d != "" {
 		h["$JS."+d+".API.>"] = a.takeRequest

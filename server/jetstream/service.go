@@ -44,6 +44,10 @@ type Config struct {
 	// Sync is the policy that acknowledgements follow, as it is shown: "always" by default.
 	Sync string
 
+	// SpoolDir is the folder for what has to be written down while a backup of an older nats-server is restored:
+	// files that have no name, or lose it at the next start. Empty for that of the system.
+	SpoolDir string
+
 	Limits Limits             // to begin with
 	Batch  ingest.BatchLimits // of atomic and fast batches; zero values are the defaults
 	// QueueMessages and QueueBytes bound what one stream's publishers may have waiting; 0 is the default.

@@ -30,6 +30,7 @@ func (s *Service) streamRequest(r *request) (config.Stream, error) {
 		return config.Stream{}, err
 	}
 	r.account.inherit(&cfg)
+	delete(cfg.Metadata, restoringKey)
 	api.PersistStream(&cfg)
 	return cfg, nil
 }

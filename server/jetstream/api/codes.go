@@ -12,6 +12,7 @@ const (
 	DurableNameMissing      config.Code = 10018
 	ExternalAPIOverlap      config.Code = 10021
 	ExternalDeliverOverlap  config.Code = 10022
+	DeliverSubjectInvalid   config.Code = 10015
 	InsufficientResources   config.Code = 10023
 	ExternalDeliverWildcard config.Code = 10024
 	InvalidJSON             config.Code = 10025

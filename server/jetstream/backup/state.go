@@ -41,6 +41,10 @@ type ConsumerState struct {
 	// Redelivered tells how often a message was delivered again, by its sequence. It may name
 	// messages that are not pending, when they have been delivered as often as they may be.
 	Redelivered map[uint64]uint64 `json:"redelivered,omitempty"`
+	// Initial are the sequences that a consumer of the last message of each subject is still to get before
+	// it goes on like any other behind Resume. nats-server neither writes nor reads them.
+	Initial []uint64 `json:"initial,omitempty"`
+	Resume  uint64   `json:"resume,omitempty"`
 }
 
 // Position is a place in a stream as a consumer sees it: the number of the delivery, and the

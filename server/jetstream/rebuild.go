@@ -1,0 +1,229 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+
+	"runnel/jetlog"
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+	"runnel/jetlog/store"
+	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/backup"
+)
+
+// restoringKey marks, in the metadata of its configuration, a stream that is being restored. Clients cannot set it.
+// It goes with the last command of the restore, so a stream that has it when the service begins to serve an account
+// is half a stream, and goes.
+const restoringKey = "_runnel.restoring"
+
+const (
+	// copiedMessages and copiedBytes are how much one command brings.
+	copiedMessages, copiedBytes = 512, 1 << 20
+)
+
+// rebuilding is a stream that is being restored: in the store, under its name, known to nobody.
+type rebuilding struct {
+	ctx     context.Context
+	account *account
+	final   *config.Stream
+	stream  *stream
+
+	state     backup.State
+	consumers []*backup.Consumer
+	waiting   int // deliveries that wait in the consumers
+	messages  uint64
+	last      uint64 // sequence that the stream has come to
+	batch     []command.Copied
+	bytes     int
+}
+
+// stage creates the stream with a configuration that takes all messages as they are.
+func (a *account) stage(ctx context.Context, final *config.Stream) (*rebuilding, error) {
+	cfg := *final
+	if cfg.Retention == config.InterestRetention {
+		cfg.Retention = config.LimitsRetention // until the consumers are there
+	}
+	cfg.Subjects, cfg.Republish, cfg.Sealed, cfg.AllowRollup = nil, nil, false, false
+	cfg.MaxMessages, cfg.MaxBytes, cfg.MaxPerSubject, cfg.MaxAge, cfg.FirstSequence, cfg.MarkerTTL = -1, -1, -1, 0, 0, 0
+	cfg.Discard = config.DiscardOld
+	cfg.Metadata = maps.Clone(final.Metadata)
+	cfg.Metadata[restoringKey] = "true"
+	log, err := a.service.cfg.Store.Create(a.account.Name(), cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &rebuilding{ctx: ctx, account: a, final: final, stream: newStream(a, log)}, nil
+}
+
+// discard removes a stream that was not restored to the end.
+func (a *account) discard(log *store.Stream) {
+	s := a.service
+	if err := s.cfg.Store.Delete(log); err != nil {
+		s.logger.Error("cannot remove a stream that was not restored to the end; it goes at the next start",
+			"account", log.Account(), "stream", log.Name(), "error", err)
+		return
+	}
+	s.logger.Info("removed a stream that was not restored to the end", "account", log.Account(), "stream", log.Name())
+}
+
+// run reads the backup to its end and makes the stream whole.
+func (b *rebuilding) run(in *backup.Reader) error {
+	for {
+		e, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		switch {
+		case e.State != nil:
+			b.state = *e.State
+		case e.Consumer != nil:
+			err = b.keep(e.Consumer)
+		case e.Message != nil:
+			err = b.add(e.Message)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := b.flush(); err != nil {
+		return err
+	}
+	return b.finish()
+}
+
+// keep holds a consumer until all messages are there.
+func (b *rebuilding) keep(c *backup.Consumer) error {
+	if c.Config.Direct || c.Config.Sourcing {
+		return nil // a mirror or source makes its own
+	}
+	b.consumers = append(b.consumers, c)
+	b.waiting += len(c.State.Pending) + len(c.State.Redelivered)
+	most, err := b.maxConsumers()
+	switch {
+	case err != nil:
+		return err
+	case most > 0 && len(b.consumers) > most:
+		return api.NewError(config.MaximumConsumers)
+	case b.waiting > pendingMost:
+		return fmt.Errorf("%w: more than %d messages wait for an answer", backup.ErrTooLarge, pendingMost)
+	}
+	return nil
+}
+
+// maxConsumers is how many consumers the stream may have, 0 for any number.
+func (b *rebuilding) maxConsumers() (int, error) {
+	l := b.account.limits.Load()
+	if l == nil {
+		return 0, api.NewError(api.NotEnabledForAccount)
+	}
+	most := b.account.service.allowed.Load().DefaultMaxConsumers
+	if b.final.MaxConsumers > 0 {
+		most = b.final.MaxConsumers
+	}
+	if l.MaxConsumers > 0 && (b.final.MaxConsumers <= 0 || l.MaxConsumers < most) {
+		most = l.MaxConsumers
+	}
+	return most, nil
+}
+
+// add takes a message; those before it are stored when they are enough for a command.
+func (b *rebuilding) add(m *jetlog.Message) error {
+	c := command.Copied{Sequence: m.Sequence, Time: m.Time, Subject: m.Subject, Header: m.Header, Payload: m.Payload}
+	if b.final.AllowSchedules {
+		c.Fire = jetlog.FirstFire(m.Header, b.account.service.now())
+	}
+	b.batch = append(b.batch, c)
+	b.bytes += len(m.Subject) + len(m.Header) + len(m.Payload)
+	if len(b.batch) < copiedMessages && b.bytes < copiedBytes {
+		return nil
+	}
+	return b.flush()
+}
+
+// flush stores what was taken.
+func (b *rebuilding) flush() error {
+	if len(b.batch) == 0 {
+		return nil
+	}
+	if err := b.stream.admit(b.bytes); err != nil {
+		return err
+	}
+	c := &command.Copy{Time: b.account.service.now(), From: b.last + 1, Messages: b.batch}
+	r, err := b.propose(c)
+	if err != nil {
+		return err
+	}
+	if r.Count != len(b.batch) {
+		return fmt.Errorf("%d of %d messages were stored, up to %d", r.Count, len(b.batch), r.Sequence)
+	}
+	b.stream.count()
+	b.messages += uint64(len(b.batch))
+	b.last = b.batch[len(b.batch)-1].Sequence
+	b.batch, b.bytes = nil, 0 // the stream keeps what the command had
+	return nil
+}
+
+// propose carries a command out; a refusal is an error.
+func (b *rebuilding) propose(c command.Command) (jetlog.Result, error) {
+	r, err := b.stream.log.Propose(b.ctx, c)
+	for err == nil && r.Code == 0 && r.More {
+		r, err = b.stream.log.Propose(b.ctx, &command.Continue{Time: b.account.service.now()})
+	}
+	if err == nil && r.Code != 0 {
+		return r, api.NewError(r.Code, r.Detail)
+	}
+	return r, err
+}
+
+// finish moves the stream to where the other was, makes the consumers, and gives it its configuration: from there
+// on it is whole.
+func (b *rebuilding) finish() error {
+	now := b.account.service.now()
+	if through := b.state.LastSequence; through > b.last {
+		if _, err := b.propose(&command.Copy{Time: now, From: b.last + 1, Through: through}); err != nil {
+			return err
+		}
+	}
+	if b.final.Retention == config.InterestRetention && len(b.consumers) == 0 && b.messages > 0 {
+		return errors.New("the backup has no consumers, and a stream with interest retention keeps nothing without: " +
+			"restore it with retention limits in its configuration")
+	}
+	most, err := b.maxConsumers()
+	if err != nil {
+		return err
+	}
+	for _, c := range b.consumers {
+		if err := b.restoreConsumer(c, most); err != nil {
+			return fmt.Errorf("consumer %q: %w", c.Config.Name, err)
+		}
+	}
+	if _, err = b.propose(&command.Configure{Time: now, Config: *b.final}); err != nil {
+		return err
+	}
+	cfg := b.stream.log.Config()
+	b.stream.cfg.Store(&cfg)
+	return nil
+}
+
+func (b *rebuilding) restoreConsumer(c *backup.Consumer, most int) error {
+	cfg, err := c.Config.Normalized(b.final, b.account.consumerLimits(), false)
+	if err != nil {
+		return err
+	}
+	api.PersistConsumer(&cfg)
+	c.Config = cfg
+	restore, err := restoreOf(c)
+	if err != nil {
+		return err
+	}
+	restore.Time, restore.Max = b.account.service.now(), uint64(most)
+	_, err = b.propose(restore)
+	return err
+}

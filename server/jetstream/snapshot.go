@@ -1,0 +1,173 @@
+package jetstream
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nats-io/nuid"
+
+	"runnel/jetlog"
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/backup"
+	"runnel/subjects"
+)
+
+const (
+	// Messages of a backup that are read at once.
+	backupMessages, backupBytes = 1024, 1 << 20
+	// pendingMost bounds what waits for an answer in all consumers of a stream that is restored.
+	pendingMost = 4 << 20
+)
+
+// picture is a stream as its backup has it: everything but the messages, which are those up to the last sequence
+// that are still there when they are read.
+type picture struct {
+	config    config.Stream
+	state     api.StreamState
+	consumers []*command.ConsumerRestore
+}
+
+// streamSnapshot begins to send a backup. All else happens on a goroutine of its own.
+func (s *Service) streamSnapshot(_ Outlet, r *request) (api.Answer, error) {
+	var q api.SnapshotRequest
+	if err := s.decode(r, &q); err != nil {
+		return nil, err
+	}
+	t, err := s.found(r)
+	switch {
+	case err != nil:
+		return nil, err
+	case q == api.SnapshotRequest{}:
+		return nil, api.NewError(config.BadRequest)
+	case !subjects.ValidLiteral(q.DeliverSubject):
+		return nil, api.NewError(api.DeliverSubjectInvalid)
+	}
+	id := nuid.Next()
+	c := newChunks(t.log.Name(), id, t.account.account, &q)
+	return nil, t.account.transfers.addBackup(s.ctx, id, c, func(ctx context.Context) { s.sendBackup(ctx, t, c, r, &q) })
+}
+
+// sendBackup answers the request, sends the backup, and tells of it.
+func (s *Service) sendBackup(ctx context.Context, t *stream, c *chunks, r *request, q *api.SnapshotRequest) {
+	c.out = s.newOutlet()
+	defer c.out.Close()
+	p, err := t.picture(ctx, q)
+	if err != nil {
+		s.conclude(c.out, r, api.CallStreamSnapshot, nil, err)
+		return
+	}
+	start := s.cfg.Clock().UTC()
+	// An answer says of the stream what a backup says: nothing that this server adds for clients.
+	s.conclude(c.out, r, api.CallStreamSnapshot, &api.SnapshotAnswer{Config: &p.config, State: &p.state}, nil)
+	s.events.snapshotCreated(t, r, &p.state)
+	err = c.end(t.writeBackup(p, c))
+	if err != nil {
+		s.logger.Warn("backup has ended early", "account", t.log.Account(), "stream", t.log.Name(), "error", err)
+	}
+	s.events.snapshotComplete(t, r, start, err)
+}
+
+// conclude answers a request whose handler has returned before.
+func (s *Service) conclude(out Outlet, r *request, e api.Endpoint, answer api.Answer, err error) {
+	var body []byte
+	if err != nil {
+		r.account.errors.Add(1)
+		s.failures.Add(1)
+		body = e.Refuse(s.refusal(r, err))
+	} else {
+		body = e.Encode(answer)
+	}
+	if len(r.message.Reply) > 0 {
+		out.Publish(r.account.account, string(r.message.Reply), "", nil, body)
+		out.Flush()
+	}
+	s.events.audit(r, body)
+}
+
+// picture takes down the stream as it is now: its consumers and its last sequence at one moment.
+func (t *stream) picture(ctx context.Context, q *api.SnapshotRequest) (*picture, error) {
+	if q.Check {
+		if err := t.verify(ctx); err != nil {
+			return nil, api.NewError(api.BackupFailed, err.Error())
+		}
+	}
+	if !q.NoConsumers {
+		settled, cancel := context.WithTimeout(ctx, settleTime)
+		defer cancel()
+		// What is not settled in time is in flight still; the backup is as good without.
+		_ = t.deliver.Settle(settled, "")
+	}
+	p := &picture{}
+	err := t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+		p.config, p.state = *state.Config(), streamState(state)
+		p.state.Consumers = 0
+		for _, c := range state.Consumers() {
+			if !q.NoConsumers && !hidden(c) {
+				p.consumers = append(p.consumers, c.Backup())
+				p.state.Consumers++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.state.SubjectCount, err = t.subjects.of(t.log)
+	return p, err
+}
+
+// verify reads every message once, which verifies all checksums, while the stream goes on.
+func (t *stream) verify(ctx context.Context) error {
+	last := t.log.State().Last
+	for next := uint64(1); next <= last; {
+		var err error
+		next, err = t.log.Read(next, nil, backupMessages, backupBytes, func(*jetlog.Message) bool { return true })
+		if err != nil {
+			return fmt.Errorf("check: %w", err)
+		}
+		if ctx.Err() != nil {
+			return errEnding
+		}
+	}
+	return nil
+}
+
+// writeBackup writes the stream into the chunks, but for the last of them.
+func (t *stream) writeBackup(p *picture, c *chunks) error {
+	w := backup.NewWriter(c, t.account.service.cfg.Clock())
+	if err := w.WriteState(backupState(&p.state)); err != nil {
+		return err
+	}
+	for _, consumer := range p.consumers {
+		if err := w.WriteConsumer(consumerOf(consumer, t.account.service.now())); err != nil {
+			return err
+		}
+	}
+	for next := uint64(1); next <= p.state.LastSequence; {
+		var failed, err error
+		next, err = t.log.Read(next, nil, backupMessages, backupBytes, func(m *jetlog.Message) bool {
+			if m.Sequence <= p.state.LastSequence {
+				failed = w.WriteMessage(*m)
+			}
+			return failed == nil && m.Sequence < p.state.LastSequence
+		})
+		if failed != nil {
+			return failed
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+func backupState(s *api.StreamState) backup.State {
+	return backup.State{
+		Messages: s.Messages, Bytes: s.Bytes,
+		FirstSequence: s.FirstSequence, FirstTime: s.FirstTime,
+		LastSequence: s.LastSequence, LastTime: s.LastTime,
+		Subjects: s.SubjectCount, Deleted: s.DeletedCount, Consumers: s.Consumers,
+	}
+}
