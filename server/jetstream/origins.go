@@ -99,28 +99,13 @@ func checkConsumer(s *config.Source, cfg *config.Stream) error {
 	return nil
 }
 
-// cyclic tells whether a message of a stream could come back to it by what it copies, as far as that can be seen in
-// this account.
+// cyclic tells whether a message could come back to a stream by what it copies, or come to it both from a source and
+// by way of another one, as far as that can be seen in this account.
 func (a *account) cyclic(cfg *config.Stream) bool {
-	walk := cycle{account: a, stream: cfg.Name}
-	return walk.reaches(cfg, ">")
-}
-
-// cycle follows what streams copy, back to where it comes from.
-type cycle struct {
-	account *account
-	stream  string   // that must not be reached
-	path    []string // streams and patterns that were looked at
-}
-
-// reaches tells whether messages that match a pattern and are copied by a stream may come from the one in question.
-func (c *cycle) reaches(cfg *config.Stream, pattern string) bool {
-	for _, s := range origins(cfg) {
-		if s.External != nil {
-			continue
-		}
-		for _, part := range parts(s) {
-			if subjects.Overlap(part.becomes, pattern) && c.comes(s.Name, part.filter) {
+	walk := cycle{account: a, stream: cfg}
+	for _, s := range local(cfg) {
+		for _, p := range parts(s) {
+			if s.Name == cfg.Name || walk.copies(s.Name, p.filter) {
 				return true
 			}
 		}
@@ -128,18 +113,44 @@ func (c *cycle) reaches(cfg *config.Stream, pattern string) bool {
 	return false
 }
 
-// comes tells whether messages of a stream that match a pattern may come from the one in question.
-func (c *cycle) comes(name, pattern string) bool {
-	if name == c.stream {
-		return true
-	}
+// cycle follows what streams copy, back to where it comes from.
+type cycle struct {
+	account *account
+	stream  *config.Stream // where it begins
+	path    []string       // streams and patterns that were looked at
+}
+
+// copies tells whether the messages of a stream that match a pattern may be copied from where the walk must not come.
+func (c *cycle) copies(name, pattern string) bool {
 	step := name + " " + pattern
-	if slices.Contains(c.path, step) {
+	t := c.account.stream(name)
+	if t == nil || slices.Contains(c.path, step) {
 		return false
 	}
 	c.path = append(c.path, step)
-	t := c.account.stream(name)
-	return t != nil && c.reaches(t.config(), pattern)
+	for _, s := range local(t.config()) {
+		for _, p := range parts(s) {
+			if subjects.Overlap(p.becomes, pattern) && (c.known(s.Name, p.filter) || c.copies(s.Name, p.filter)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// known tells whether the walk has come to its beginning, or to what the stream copies itself.
+func (c *cycle) known(name, pattern string) bool {
+	if name == c.stream.Name {
+		return true
+	}
+	return slices.ContainsFunc(local(c.stream), func(s *config.Source) bool {
+		return s.Name == name && slices.ContainsFunc(parts(s), func(p part) bool { return subjects.Overlap(p.filter, pattern) })
+	})
+}
+
+// local returns what a stream copies from streams of its account.
+func local(cfg *config.Stream) []*config.Source {
+	return slices.DeleteFunc(slices.Clone(origins(cfg)), func(s *config.Source) bool { return s.External != nil })
 }
 
 // part is some of what a source brings: what it is in the origin, and what it becomes.

@@ -56,4 +56,3 @@ func (r *request) forSourcing(t *stream, cfg *config.Consumer) error {
 	cfg.Ack, cfg.AckWait, cfg.MaxDeliver, cfg.Inactive = config.AckFlowControl, 0, 0, 0
 	return nil
 }
-
