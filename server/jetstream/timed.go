@@ -115,7 +115,9 @@ func (t *stream) fireSchedules() bool {
 				break
 			}
 			if result.Code == 0 && result.Stored {
-				t.deliver.Stored(c.Subject, result.Sequence)
+				t.ingest.Announce(jetlog.Message{
+					Sequence: result.Sequence, Time: c.Time, Subject: c.Subject, Header: c.Header, Payload: c.Payload,
+				}, result)
 			}
 		}
 		if err != nil {
