@@ -46,8 +46,13 @@ func (s *Service) consumerCreate(_ Outlet, r *request) (api.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if made {
+	switch {
+	case made:
 		s.events.consumerAction(t, cfg.Name, api.ActionCreate)
+	case cfg.Sourcing:
+		if err := t.resume(cfg.Name); err != nil {
+			return nil, err
+		}
 	}
 	info, err := t.consumerInfo(cfg.Name, false)
 	if err != nil {
@@ -323,6 +328,9 @@ func (s *Service) consumerReset(_ Outlet, r *request) (api.Answer, error) {
 	}
 	t, err := s.foundConsumer(r)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.identify(t); err != nil {
 		return nil, err
 	}
 	result, err := t.propose(&command.Reset{Time: s.now(), Consumer: r.call.Consumer, Sequence: q.Sequence})

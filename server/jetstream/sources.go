@@ -1,8 +1,11 @@
 package jetstream
 
 import (
+	"bytes"
+
 	"runnel/headers"
 	"runnel/jetlog"
+	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/server/accounts"
 	"runnel/server/engine"
@@ -39,13 +42,24 @@ func (t *stream) identity() (id string) {
 	return id
 }
 
-// forSourcing makes the consumer that a mirror or source asks for one that fits the stream, and refuses it if the
-// stream is not the one that it has known. The answer gets the stream's identity.
-func (r *request) forSourcing(t *stream, cfg *config.Consumer) error {
+// identify gives the answer the stream's identity, and refuses a mirror or source that has known another one.
+func (r *request) identify(t *stream) error {
+	known, asked := headers.Get(r.message.Header, sourcing.IdentityHeader)
+	if !asked && !bytes.HasPrefix(r.message.Reply, []byte(sourcing.ReplyPrefix)) {
+		return nil
+	}
 	id := t.identity()
 	r.header = headers.Build(headers.Field{Name: sourcing.IdentityHeader, Value: id})
-	if known, ok := headers.Get(r.message.Header, sourcing.IdentityHeader); ok && len(known) > 0 && string(known) != id {
+	if len(known) > 0 && string(known) != id {
 		return api.NewError(api.IdentityMismatch, "stream "+t.log.Name()+" was made anew")
+	}
+	return nil
+}
+
+// forSourcing makes the consumer that a mirror or source asks for one that fits the stream.
+func (r *request) forSourcing(t *stream, cfg *config.Consumer) error {
+	if err := r.identify(t); err != nil {
+		return err
 	}
 	if t.config().Retention == config.LimitsRetention {
 		cfg.Name += "-" + sourcing.Token()
@@ -54,5 +68,24 @@ func (r *request) forSourcing(t *stream, cfg *config.Consumer) error {
 	// Here a message goes when it is acknowledged: by flow control, once it is stored where it is copied to.
 	cfg.Durable, cfg.Direct = cfg.Name, false
 	cfg.Ack, cfg.AckWait, cfg.MaxDeliver, cfg.Inactive = config.AckFlowControl, 0, 0, 0
+	return t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+		if c := state.Consumer(cfg.Name); c != nil {
+			old := c.Config()
+			cfg.Deliver, cfg.StartSequence, cfg.StartTime = old.Deliver, old.StartSequence, old.StartTime
+		}
+		return nil
+	})
+}
+
+// resume has a consumer that was there deliver again what was not acknowledged.
+func (t *stream) resume(consumer string) error {
+	result, err := t.propose(&command.Reset{Time: t.account.service.now(), Consumer: consumer})
+	switch {
+	case err != nil:
+		return err
+	case result.Code != 0:
+		return api.NewError(result.Code, result.Detail)
+	}
+	t.deliver.Update(consumer)
 	return nil
 }

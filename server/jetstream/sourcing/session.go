@@ -24,6 +24,7 @@ type session struct {
 	answered     bool
 	acknowledges bool   // answers to flow control acknowledge
 	shared       bool   // the consumer was there before, and delivers where it did
+	rewound      bool   // it was asked for what had been acknowledged
 	next         uint64 // sequence of the consumer that comes next
 	from         uint64 // sequence of the origin that was here when it began
 	seen         uint64 // sequence of the origin that came last
@@ -35,6 +36,9 @@ const (
 	levelMirror = 4
 	levelNone   = 0
 )
+
+// ReplyPrefix is how subjects begin to which origins answer.
+const ReplyPrefix = "$JSC.R."
 
 // consumerWait is the ack_wait of consumers that need none.
 const consumerWait = 22 * time.Hour
@@ -90,7 +94,7 @@ func (p *puller) connect() {
 		p.fail(nil)
 		return
 	}
-	s := &session{p: p, next: 1, from: at.last, reply: "$JSC.R." + Token(), deliver: p.deliverSubject()}
+	s := &session{p: p, next: 1, from: at.last, reply: ReplyPrefix + Token(), deliver: p.deliverSubject()}
 	s.shared = p.source.Consumer != nil
 	p.run.applied = at.last
 	p.mu.Lock()
@@ -142,8 +146,7 @@ func (p *puller) requestHeader(at position) []byte {
 // request returns the call that has the origin deliver what follows a position.
 func (p *puller) request(s *session, at position) (subject string, body []byte) {
 	if c := p.source.Consumer; c != nil {
-		body, _ = json.Marshal(api.ResetRequest{Sequence: at.last + 1}) // a number cannot fail
-		return p.call("CONSUMER.RESET", p.source.Name, c.Name), body
+		return p.call("CONSUMER.RESET", p.source.Name, c.Name), nil // to what is not acknowledged
 	}
 	cfg := config.Consumer{
 		Name: p.name, Deliver: config.DeliverAll, Ack: config.AckNone, AckWait: consumerWait, MaxDeliver: 1,
@@ -167,7 +170,7 @@ func (p *puller) request(s *session, at position) (subject string, body []byte) 
 	default:
 		cfg.FilterSubjects = filters
 	}
-	body, _ = json.Marshal(api.ConsumerRequest{Stream: p.source.Name, Config: cfg}) // as above
+	body, _ = json.Marshal(api.ConsumerRequest{Stream: p.source.Name, Config: cfg}) // cannot fail
 	return subject, body
 }
 
@@ -192,6 +195,9 @@ type consumerAnswer struct {
 		Ack            string `json:"ack_policy"`
 		DeliverSubject string `json:"deliver_subject"`
 	} `json:"config"`
+	Delivered struct {
+		Stream uint64 `json:"stream_seq"`
+	} `json:"delivered"`
 }
 
 // answered takes the origin's answer.
@@ -225,11 +231,23 @@ func (p *puller) answered(m *engine.Message) {
 		p.refused(api.NewError(api.IdentityMismatch))
 		return
 	}
+	if s.shared && s.from > 0 && a.Delivered.Stream > s.from && !s.rewound {
+		s.rewound = true
+		p.rewind(s)
+		return
+	}
 	s.answered = true
 	p.mu.Lock()
 	p.heard = time.Now()
 	p.shown.lag, p.shown.failed = a.Pending, nil
 	p.mu.Unlock()
+}
+
+// rewind asks a consumer that somebody has made for what was acknowledged and is not here: messages have been lost
+// since, as when a backup was restored.
+func (p *puller) rewind(s *session) {
+	body, _ := json.Marshal(api.ResetRequest{Sequence: s.from + 1}) // a number cannot fail
+	p.publish(p.call("CONSUMER.RESET", p.source.Name, p.source.Consumer.Name), s.reply, nil, body)
 }
 
 // unfit tells why a consumer that somebody has made cannot be used, nil if it can.
