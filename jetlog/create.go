@@ -25,8 +25,8 @@ func (s *Stream) createConsumer(c *command.ConsumerCreate, m Messages) (Result, 
 		name: c.Config.Name, created: s.clock, config: c.Config,
 		filter: c.Config.Filters(), pins: make([]pin, len(c.Config.PriorityGroups)),
 	}
-	if until := c.Config.PauseUntil; until != nil && until.UnixNano() > s.clock {
-		consumer.pausedUntil = until.UnixNano()
+	if until := c.Config.PauseUntil; until != nil && Nanoseconds(*until) > s.clock {
+		consumer.pausedUntil = Nanoseconds(*until)
 	}
 	start, err := s.start(consumer, m)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Stream) start(c *Consumer, m Messages) (uint64, error) {
 	case config.DeliverLast:
 		seq, err = m.LastOf(c.filter, s.state.Last)
 	case config.DeliverByStartTime:
-		seq, err = m.FirstAfter(c.config.StartTime.UnixNano())
+		seq, err = m.FirstAfter(Nanoseconds(*c.config.StartTime))
 	case config.DeliverLastPerSubject:
 		seq, err = s.startOfLasts(c, m)
 	case config.DeliverNew:

@@ -2,6 +2,7 @@ package jetlog
 
 import (
 	"strconv"
+	"time"
 
 	"runnel/headers"
 	"runnel/jetlog/command"
@@ -224,7 +225,7 @@ func (s *Stream) metaOf(a *arrival) *Meta {
 	}
 	switch {
 	case a.ttl > 0:
-		meta.Expires = a.at + a.ttl
+		meta.Expires = Later(a.at, time.Duration(a.ttl))
 	case a.ttl < 0:
 		meta.Expires = Never
 	}

@@ -59,7 +59,7 @@ func (c *Consumer) expect(d *delivery, now int64, wait time.Duration) {
 	if wait <= 0 {
 		return
 	}
-	d.deadline = now + int64(wait)
+	d.deadline = Later(now, wait)
 	if len(c.timers) > 2*c.acks.live+staleMax {
 		c.timers = slices.DeleteFunc(c.timers, func(t deadline) bool { return !c.runs(t) })
 		c.timers.rebuild()

@@ -85,7 +85,7 @@ func (s *Stream) refusesReset(c *Consumer, seq uint64, m Messages) (string, erro
 			return "below start seq", nil
 		}
 	case config.DeliverByStartTime:
-		start, err := m.FirstAfter(c.config.StartTime.UnixNano())
+		start, err := m.FirstAfter(Nanoseconds(*c.config.StartTime))
 		if err != nil {
 			return "", err
 		}

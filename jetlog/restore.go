@@ -27,8 +27,8 @@ func (s *Stream) restoreConsumer(c *command.ConsumerRestore, m Messages) (Result
 		delivered: Position{c.DeliveredConsumer, c.DeliveredStream},
 		floor:     Position{c.FloorConsumer, c.FloorStream},
 	}
-	if until := c.Config.PauseUntil; until != nil && until.UnixNano() > s.clock {
-		consumer.pausedUntil = until.UnixNano()
+	if until := c.Config.PauseUntil; until != nil && Nanoseconds(*until) > s.clock {
+		consumer.pausedUntil = Nanoseconds(*until)
 	}
 	if err := s.restoreProgress(consumer, c, m); err != nil {
 		return Result{}, err

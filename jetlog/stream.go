@@ -114,7 +114,7 @@ func (s *Stream) NextExpiry(m Messages) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if at := meta.Time + int64(s.config.MaxAge); next == 0 || at < next {
+	if at := Later(meta.Time, s.config.MaxAge); next == 0 || at < next {
 		next = at
 	}
 	return next, nil

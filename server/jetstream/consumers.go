@@ -302,7 +302,7 @@ func (s *Service) consumerPause(_ Outlet, r *request) (api.Answer, error) {
 	now := s.cfg.Clock().UTC()
 	c := &command.Pause{Time: now.UnixNano(), Consumer: r.call.Consumer}
 	if q.Until.After(now) {
-		c.Until = q.Until.UnixNano()
+		c.Until = jetlog.Nanoseconds(q.Until)
 	}
 	result, err := t.propose(c)
 	if err != nil {

@@ -44,7 +44,7 @@ func endOf(q *api.GetRequest, state *jetlog.Stream, messages jetlog.Messages) (u
 	case q.UpToTime == nil:
 		return last, nil
 	}
-	after, err := messages.FirstAfter(q.UpToTime.UnixNano())
+	after, err := messages.FirstAfter(jetlog.Nanoseconds(*q.UpToTime))
 	if err != nil || after == 0 {
 		return last, err
 	}

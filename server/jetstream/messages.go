@@ -28,7 +28,7 @@ func (t *stream) find(q *api.GetRequest) (jetlog.Message, error) {
 	case q.Sequence > 0:
 		seq = q.Sequence
 	default:
-		seq, err = t.log.FirstAfter(q.StartTime.UnixNano())
+		seq, err = t.log.FirstAfter(jetlog.Nanoseconds(*q.StartTime))
 	}
 	if err != nil || seq == 0 {
 		return jetlog.Message{}, err
@@ -39,7 +39,7 @@ func (t *stream) find(q *api.GetRequest) (jetlog.Message, error) {
 // start is the sequence from which a request wants to look, 0 if that is beyond the end.
 func (t *stream) start(q *api.GetRequest) (uint64, error) {
 	if q.StartTime != nil {
-		return t.log.FirstAfter(q.StartTime.UnixNano())
+		return t.log.FirstAfter(jetlog.Nanoseconds(*q.StartTime))
 	}
 	return max(q.Sequence, 1), nil
 }

@@ -26,7 +26,7 @@ type flight struct {
 
 // expect notes that an answer is due some time after now.
 func (f *flight) expect(now int64, wait time.Duration) {
-	if at := now + int64(wait); wait > 0 && (f.due == 0 || at < f.due) {
+	if at := jetlog.Later(now, wait); wait > 0 && (f.due == 0 || at < f.due) {
 		f.due = at
 	}
 }

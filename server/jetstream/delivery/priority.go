@@ -126,10 +126,10 @@ func (t *turn) mindPin(unpin string) {
 	switch {
 	case unpin != "":
 		reason = "admin"
-	case p.used+int64(t.set.pinned) <= t.ns:
+	case jetlog.Later(p.used, t.set.pinned) <= t.ns:
 		reason = "timeout"
 	default:
-		t.mustBy(p.used + int64(t.set.pinned))
+		t.mustBy(jetlog.Later(p.used, t.set.pinned))
 		return
 	}
 	t.session.waiting.keep(func(r *pull) bool {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"runnel/jetlog"
 	"runnel/server/jetstream/api"
 )
 
@@ -110,10 +111,10 @@ func (t *turn) enroll(reply string, q *api.PullRequest) []byte {
 		priority: q.Priority, minPending: q.MinPending, minAckPending: q.MinAckPending, id: q.ID,
 	}
 	if q.Expires > 0 {
-		r.expires = t.ns + int64(q.Expires)
+		r.expires = jetlog.Later(t.ns, q.Expires)
 	}
 	if q.Heartbeat > 0 {
-		r.beat = t.ns + int64(q.Heartbeat)
+		r.beat = jetlog.Later(t.ns, q.Heartbeat)
 	}
 	if !t.set.ranked() {
 		r.priority = 0
@@ -226,7 +227,7 @@ func (t *turn) give(p *pick) bool {
 			r.leftBytes -= size
 		}
 		if r.heartbeat > 0 {
-			r.beat = t.ns + int64(r.heartbeat)
+			r.beat = jetlog.Later(t.ns, r.heartbeat)
 		}
 		if r.left > 0 {
 			w.rotate(i)
@@ -280,7 +281,7 @@ func (t *turn) lapse() {
 			if t.status(r.reply, api.AppendHeartbeat(nil, t.c.at.Consumer, t.c.at.Stream, "")) == 0 {
 				return false
 			}
-			r.beat = t.ns + int64(r.heartbeat)
+			r.beat = jetlog.Later(t.ns, r.heartbeat)
 		}
 		w.expect(r)
 		return true

@@ -3,6 +3,7 @@ package delivery
 import (
 	"time"
 
+	"runnel/jetlog"
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
 )
@@ -62,7 +63,7 @@ func (t *turn) listen(news listening) {
 	p.flow = window{}
 	t.c.used = t.ns
 	if p.bound && t.set.heartbeat > 0 {
-		p.beat = t.ns + int64(t.set.heartbeat)
+		p.beat = jetlog.Later(t.ns, t.set.heartbeat)
 	}
 }
 
@@ -108,7 +109,7 @@ func (t *turn) push(m *pick) bool {
 		p.free = max(p.free, t.ns-int64(rateBurst)) + int64(float64(size)*float64(time.Second)/float64(t.set.rate))
 	}
 	if t.set.heartbeat > 0 {
-		p.beat = t.ns + int64(t.set.heartbeat)
+		p.beat = jetlog.Later(t.ns, t.set.heartbeat)
 	}
 	if t.set.flowControl {
 		p.flow.add(size)
@@ -130,7 +131,7 @@ func (t *turn) beat() {
 		}
 		t.control(true)
 		t.toListeners(api.AppendHeartbeat(nil, t.c.at.Consumer, t.c.at.Stream, stalled), "")
-		p.beat = t.ns + int64(t.set.heartbeat)
+		p.beat = jetlog.Later(t.ns, t.set.heartbeat)
 	}
 	t.mustBy(p.beat)
 }

@@ -239,11 +239,11 @@ func (t *turn) checkUse() {
 	if t.set.inactive == 0 || t.inUse() {
 		return
 	}
-	limit := c.used + int64(t.set.inactive)
+	limit := jetlog.Later(c.used, t.set.inactive)
 	if t.ns >= limit {
 		t.events().Inactive(c.stream, c.name)
 		c.used = t.ns
-		limit = t.ns + int64(t.set.inactive)
+		limit = jetlog.Later(t.ns, t.set.inactive)
 	}
 	t.mustBy(limit)
 }
@@ -265,8 +265,8 @@ func (t *turn) inUse() bool {
 	if len(w.list) == 0 {
 		return false
 	}
-	if w.due == 0 || w.due > t.ns+int64(t.set.inactive) {
-		t.mustBy(t.ns + int64(t.set.inactive)) // they may go without a word
+	if w.due == 0 || w.due > jetlog.Later(t.ns, t.set.inactive) {
+		t.mustBy(jetlog.Later(t.ns, t.set.inactive)) // they may go without a word
 	}
 	return true
 }
