@@ -32,7 +32,7 @@ func BenchmarkPublish(b *testing.B) {
 }
 
 func benchStore(b *testing.B, streams, inFlight int) {
-	s := open(b, store.Config{FS: vfs.Disk{}, Dir: filepath.Join(b.TempDir(), "store"), ScrubBytes: -1})
+	s := open(b, store.Config{FS: vfs.Disk{}, Dir: filepath.Join(b.TempDir(), "store"), ScrubBytes: -1, ReserveBytes: -1})
 	all := createMany(b, s, streams)
 	b.ReportAllocs()
 	b.SetBytes(128)
@@ -233,7 +233,7 @@ func benchFiles(b *testing.B) {
 // BenchmarkFlush flushes many streams together that have little each.
 func BenchmarkFlush(b *testing.B) {
 	const streams = 1000
-	s := open(b, store.Config{FS: vfs.Disk{}, Dir: filepath.Join(b.TempDir(), "store"), ScrubBytes: -1})
+	s := open(b, store.Config{FS: vfs.Disk{}, Dir: filepath.Join(b.TempDir(), "store"), ScrubBytes: -1, ReserveBytes: -1})
 	var all []*store.Stream
 	for i := range streams {
 		all = append(all, create(b, s, unlimited(fmt.Sprintf("s%d", i))))

@@ -8,14 +8,14 @@ import (
 
 // Record is one thing to remember. The log looks at the group and hands the rest back as it was.
 type Record struct {
-	Group   uint64 // whose record it is: a stream or a raft group
-	Index   uint64
-	Term    uint64
-	Kind    uint8
-	Payload []byte // Append copies it; of a recovered record it is valid until the next one
+	Group uint64 // whose record it is: a stream or a raft group
+	Index uint64
+	Term  uint64
+	Kind  uint8
 	// Relaxed: nobody waits until it is synced. With the policy Always a batch that has nothing else is
 	// written, and synced only with what comes later; see Config.OnWritten. It is not stored.
 	Relaxed bool
+	Payload []byte // Append copies it; of a recovered record it is valid until the next one
 }
 
 // recordHeader is the length of what stands before the payload:
