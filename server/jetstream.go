@@ -19,6 +19,9 @@ import (
 // storeFolder is the folder below store_dir that is the store's: others may have something there too.
 const storeFolder = "runnel"
 
+// spoolFolder is the folder below store_dir for files that live as long as a restore.
+const spoolFolder = "runnel-spool"
+
 // openJetStream opens the store and the service over it, if the options ask for it.
 func (s *Server) openJetStream(o *conf.Options) error {
 	js := o.JetStream
@@ -26,8 +29,11 @@ func (s *Server) openJetStream(o *conf.Options) error {
 		return nil
 	}
 	dir := filepath.Join(js.StoreDir, storeFolder)
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return fmt.Errorf("jetstream: store directory: %w", err)
+	spool := filepath.Join(js.StoreDir, spoolFolder)
+	for _, d := range [...]string{dir, spool} {
+		if err := os.MkdirAll(d, 0o750); err != nil {
+			return fmt.Errorf("jetstream: store directory: %w", err)
+		}
 	}
 	cfg, err := storeConfig(js, dir, s.logger)
 	if err != nil {
@@ -50,6 +56,7 @@ func (s *Server) openJetStream(o *conf.Options) error {
 		Domain:        js.Domain,
 		Lenient:       !js.Strict,
 		Sync:          shownSync(js),
+		SpoolDir:      spool,
 		Limits:        jetStreamLimits(js, c),
 		QueueMessages: js.MaxBufferedMessages,
 		QueueBytes:    int(js.MaxBufferedBytes),

@@ -97,6 +97,38 @@ func (c *chunks) send() error {
 	return c.publish(api.SnapshotAckSubject(c.stream, c.id, len(c.piece), c.sent))
 }
 
+const (
+	// listenPatience is how long a backup waits until somebody subscribed to exactly its subject: clients that get
+	// the answer to their request by a wildcard do so only then, and would miss the beginning.
+	listenPatience = 2 * time.Second
+	listenLook     = 5 * time.Millisecond
+)
+
+// awaitListener waits until somebody listens for the chunks and nothing else, but not for ever.
+func (c *chunks) awaitListener() {
+	look, last := time.NewTicker(listenLook), time.NewTimer(listenPatience)
+	defer look.Stop()
+	defer last.Stop()
+	for !c.listened() {
+		select {
+		case <-look.C:
+		case <-last.C:
+			return
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+func (c *chunks) listened() bool {
+	for _, e := range c.account.Interest().Match([]byte(c.to), nil) {
+		if e.Subject == c.to {
+			return true
+		}
+	}
+	return false
+}
+
 // room counts a chunk as sent if the window has room for it.
 func (c *chunks) room() bool {
 	c.mu.Lock()

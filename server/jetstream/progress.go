@@ -33,7 +33,7 @@ func consumerOf(c *command.ConsumerRestore, now int64) backup.Consumer {
 		}
 	}
 	for _, seq := range c.Exhausted {
-		s.Redelivered[seq] = uint64(max(1, c.Config.MaxDeliver-1))
+		s.Redelivered[seq] = uint64(max(1, c.Config.MaxDeliver))
 	}
 	return out
 }

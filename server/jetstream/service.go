@@ -130,6 +130,9 @@ func New(cfg Config) *Service {
 		Logger: cfg.Logger,
 	})
 	s.sourcing = newSourcing(&s.cfg)
+	if err := sweepSpool(cfg.SpoolDir); err != nil {
+		s.logger.Warn("files of former restores stay", "error", err)
+	}
 	s.lanes = newLanes(s.newOutlet, s.handle)
 	s.running.Go(s.events.run)
 	return s

@@ -62,6 +62,7 @@ func (s *Service) sendBackup(ctx context.Context, t *stream, c *chunks, r *reque
 	// An answer says of the stream what a backup says: nothing that this server adds for clients.
 	s.conclude(c.out, r, api.CallStreamSnapshot, &api.SnapshotAnswer{Config: &p.config, State: &p.state}, nil)
 	s.events.snapshotCreated(t, r, &p.state)
+	c.awaitListener()
 	err = c.end(t.writeBackup(p, c))
 	if err != nil {
 		s.logger.Warn("backup has ended early", "account", t.log.Account(), "stream", t.log.Name(), "error", err)
