@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ const (
 	minMaxAge              = 100 * time.Millisecond
 	minMarkerTTL           = time.Second
 	defaultDuplicateWindow = 2 * time.Minute
+	maxFirstSequence       = math.MaxInt64 // as many are left, so that none is ever given twice
 )
 
 // Normalized returns the configuration with its defaults filled in, or an *Error. What is given is
@@ -77,6 +79,8 @@ func (s *Stream) normalizeNumbers() error {
 		return invalid("max age can not be negative")
 	case s.MaxAge > 0 && s.MaxAge < minMaxAge:
 		return invalid("max age needs to be >= 100ms")
+	case s.FirstSequence > maxFirstSequence:
+		return invalid("first sequence leaves too few for messages, maximum allowed is 9223372036854775807")
 	}
 	return nil
 }
