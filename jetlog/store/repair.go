@@ -15,8 +15,8 @@ import (
 	"runnel/jetlog/siphash"
 )
 
-// ErrLogDamage: the log has lost commands of the stream. Nobody knows what they did, so a repair cannot go
-// on behind them.
+// ErrLogDamage is returned where the log has lost commands of the stream: nobody knows what they did, so a
+// repair cannot go on behind them.
 var ErrLogDamage = errors.New("the log has lost commands of the stream: export what is left, and import it into a new one")
 
 // Repair gives up what is damaged of a stream, in a directory that nobody has open: what can be read of its
