@@ -180,10 +180,10 @@ func choreRestart(t *testing.T, s *jetlog.Stream, m *jetlog.Memory) *jetlog.Stre
 // TestChoresFail sees that a part of which nothing can be read changes nothing, and that one chore is
 // not begun twice.
 func TestChoresFail(t *testing.T) {
-	tt := choreCase{command: &command.Purge{Filter: "s.a"}}
+	tt := choreCase{command: &command.Purge{Filter: "s.a", Sequence: 29000}}
 	s, m := choreStream(t, &tt)
 	mustApply(t, s, m, tt.command)
-	mustApply(t, s, m, tt.command)
+	mustApply(t, s, m, &command.Purge{Filter: "s.a"})
 	before := s.AppendSnapshot(nil)
 	for n := range 5 {
 		if _, err := s.Apply(&command.Continue{}, &failing{Memory: m, left: n}); err == nil {
@@ -199,5 +199,28 @@ func TestChoresFail(t *testing.T) {
 	}
 	if parts != 2 || onSubject(t, m, "s.a") != 0 {
 		t.Errorf("%d parts, %d are left", parts, onSubject(t, m, "s.a"))
+	}
+}
+
+// TestChoresOfStrays removes a consumer that waits for answers which its filter no longer matches: they go too.
+func TestChoresOfStrays(t *testing.T) {
+	tt := choreCase{
+		configure: func(c *config.Stream) { c.Retention = config.InterestRetention },
+		consumers: []config.Consumer{{Name: "all", Ack: config.AckExplicit}, {Name: "some", Ack: config.AckExplicit, FilterSubject: "s.b"}},
+	}
+	s, m := choreStream(t, &tt)
+	mustApply(t, s, m, choose(s, m, s.Consumer("all"), 3, 10))
+	for _, c := range []command.Command{
+		&command.ConsumerCreate{Config: config.Consumer{Name: "all", Ack: config.AckExplicit, FilterSubject: "s.b"}},
+		&command.ConsumerDelete{Consumer: "all"},
+	} {
+		mustApply(t, s, m, c)
+		for s.Unfinished() {
+			mustApply(t, s, m, &command.Continue{})
+		}
+		check(t, s, m)
+	}
+	if got := [3]uint64{onSubject(t, m, "s.a"), onSubject(t, m, "s.b"), onSubject(t, m, "s.c")}; got != [3]uint64{0, 10000, 0} {
+		t.Errorf("%v are left", got)
 	}
 }

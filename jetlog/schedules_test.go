@@ -111,6 +111,17 @@ func TestTimers(t *testing.T) {
 	}
 }
 
+// TestFireForward sees that a schedule never goes back.
+func TestFireForward(t *testing.T) {
+	s, m := scheduled(t)
+	for _, next := range []int64{1, 99, 100} {
+		r, err := s.Apply(&command.Fire{Time: 200, Schedule: "s.0", Sequence: 1, Due: 100, Next: next, Subject: "s.out"}, m)
+		if err != nil || r.Code != config.BadRequest || s.state.Last != 6 {
+			t.Errorf("next at %d: got %+v, %v", next, r, err)
+		}
+	}
+}
+
 // TestRestoreSchedules sees that what cannot be is not restored.
 func TestRestoreSchedules(t *testing.T) {
 	s, _ := scheduled(t)
