@@ -2,7 +2,6 @@ package config
 
 import (
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -15,7 +14,7 @@ const (
 	minMaxAge              = 100 * time.Millisecond
 	minMarkerTTL           = time.Second
 	defaultDuplicateWindow = 2 * time.Minute
-	maxFirstSequence       = math.MaxInt64 // as many are left, so that none is ever given twice
+	maxFirstSequence       = 1 << 62 // more are left than will ever be given
 )
 
 // Normalized returns the configuration with its defaults filled in, or an *Error. What is given is
@@ -80,7 +79,7 @@ func (s *Stream) normalizeNumbers() error {
 	case s.MaxAge > 0 && s.MaxAge < minMaxAge:
 		return invalid("max age needs to be >= 100ms")
 	case s.FirstSequence > maxFirstSequence:
-		return invalid("first sequence leaves too few for messages, maximum allowed is 9223372036854775807")
+		return invalid("first sequence leaves too few for messages, maximum allowed is 4611686018427387904")
 	}
 	return nil
 }

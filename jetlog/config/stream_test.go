@@ -109,7 +109,7 @@ func TestStreamRefusals(t *testing.T) {
 		{`{"name":"S","metadata":{"k":"` + strings.Repeat("d", 128<<10) + `"}}`, 10052, "metadata"},
 		{`{"name":"S","num_replicas":-1}`, 10133, ""},
 		{`{"name":"S","num_replicas":6}`, 10052, "maximum replicas is 5"},
-		{`{"name":"S","first_seq":9223372036854775808}`, 10052, "first sequence"},
+		{`{"name":"S","first_seq":4611686018427387905}`, 10052, "first sequence"},
 		{`{"name":"S","max_age":-1}`, 10052, "negative"},
 		{`{"name":"S","max_age":99999999}`, 10052, "max age needs to be >= 100ms"},
 		{`{"name":"S","max_age":100000000,"duplicate_window":200000000}`, 10052, "can not be larger then max age"},
