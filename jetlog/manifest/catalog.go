@@ -92,14 +92,26 @@ func (c *Catalog) Apply(e *Edit) error {
 		c.Files[f.Number] = &f
 		c.NextFile = max(c.NextFile, f.Number+1)
 	}
+	loose := len(e.Files) > 0 // there may be files that no stream has
 	for _, id := range e.Deleted {
+		loose = loose || c.Streams[id] != nil && len(c.Streams[id].Parts) > 0
 		delete(c.Streams, id)
 	}
 	for i := range e.Streams {
+		s := c.Streams[e.Streams[i].ID]
+		loose = loose || s != nil && len(s.Parts) > 0
 		if err := c.applyStream(&e.Streams[i]); err != nil {
 			return err
 		}
 	}
+	if loose {
+		c.dropLoose()
+	}
+	return nil
+}
+
+// dropLoose forgets the files that no stream has.
+func (c *Catalog) dropLoose() {
 	used := map[uint64]bool{}
 	for _, s := range c.Streams {
 		for _, p := range s.Parts {
@@ -107,7 +119,6 @@ func (c *Catalog) Apply(e *Edit) error {
 		}
 	}
 	maps.DeleteFunc(c.Files, func(n uint64, _ *File) bool { return !used[n] })
-	return nil
 }
 
 func (c *Catalog) applyStream(e *StreamEdit) error {

@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -11,7 +12,6 @@ import (
 	"runnel/server/accounts"
 	"runnel/server/engine"
 	"runnel/server/jetstream/api"
-	"runnel/subjects"
 )
 
 // account is an account as the service sees it: its streams and what it may use.
@@ -29,6 +29,7 @@ type account struct {
 	mu            sync.RWMutex // guards everything below
 	streams       map[string]*stream
 	making        map[string]*config.Stream // being created: name, subjects and bytes are reserved for them
+	claims        claims                    // of both
 	subscriptions []*engine.Internal
 	closed        bool
 }
@@ -63,11 +64,32 @@ func (a *account) recover() {
 			continue
 		}
 		t := newStream(a, log)
-		a.mu.Lock()
-		a.streams[log.Name()] = t
-		a.mu.Unlock()
+		a.enter(t)
 		t.open()
 	}
+}
+
+// enter makes a stream known.
+func (a *account) enter(t *stream) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.streams[t.log.Name()] = t
+	a.claimLocked(t)
+}
+
+// claim lets the stream's claims follow its configuration.
+func (a *account) claim(t *stream) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.streams[t.log.Name()] == t {
+		a.claimLocked(t)
+	}
+}
+
+func (a *account) claimLocked(t *stream) {
+	a.claims.remove(t.log.Name(), t.claimed)
+	t.claimed = t.config().Subjects
+	a.claims.add(t.log.Name(), t.claimed)
 }
 
 // subscribe lets the account's clients reach the service.
@@ -101,6 +123,9 @@ func (a *account) closeStreams() {
 	a.mu.Lock()
 	streams := a.streams
 	a.streams = make(map[string]*stream)
+	for _, t := range streams {
+		a.claims.remove(t.log.Name(), t.claimed)
+	}
 	a.mu.Unlock()
 	for _, t := range streams {
 		t.close()
@@ -123,16 +148,28 @@ func (a *account) all() []*stream {
 
 // sorted returns all streams by name, only those with a subject that overlaps the pattern if it is not empty.
 func (a *account) sorted(pattern string) []*stream {
-	found := a.all()
-	if pattern != "" {
-		found = slices.DeleteFunc(found, func(t *stream) bool { return !overlaps(t.config().Subjects, pattern) })
+	var found []*stream
+	if pattern == "" {
+		found = a.all()
+	} else {
+		found = a.overlapping(pattern)
 	}
 	slices.SortFunc(found, func(x, y *stream) int { return cmp.Compare(x.log.Name(), y.log.Name()) })
 	return found
 }
 
-func overlaps(patterns []string, pattern string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool { return subjects.Overlap(p, pattern) })
+// overlapping returns the streams with a subject that overlaps the pattern, in no order.
+func (a *account) overlapping(pattern string) []*stream {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	found := make(map[*stream]bool)
+	a.claims.overlapping(pattern, func(owner string) bool {
+		if t := a.streams[owner]; t != nil {
+			found[t] = true
+		}
+		return true
+	})
+	return slices.Collect(maps.Keys(found))
 }
 
 // reserve keeps the name, the subjects and the bytes of a stream that is about to be created, or changed if old is
@@ -143,34 +180,51 @@ func (a *account) reserve(cfg *config.Stream, old *stream) error {
 	if old == nil && a.streams[cfg.Name] != nil || a.making[cfg.Name] != nil {
 		return api.NewError(api.StreamNameExists)
 	}
-	others := make([]*config.Stream, 0, len(a.streams)+len(a.making))
-	for _, t := range a.streams {
-		if t != old {
-			others = append(others, t.config())
-		}
-	}
-	for _, m := range a.making {
-		others = append(others, m)
-	}
-	for _, o := range others {
-		if slices.ContainsFunc(cfg.Subjects, func(p string) bool { return overlaps(o.Subjects, p) }) {
+	for _, pattern := range cfg.Subjects {
+		free := true
+		a.claims.overlapping(pattern, func(owner string) bool {
+			free = owner == cfg.Name
+			return free
+		})
+		if !free {
 			return api.NewError(api.SubjectOverlap)
 		}
 	}
-	if err := a.checkLimits(cfg, others, old); err != nil {
+	if err := a.checkLimits(cfg, old); err != nil {
 		return err
 	}
+	a.claims.add(cfg.Name, cfg.Subjects)
 	a.making[cfg.Name] = cfg
 	return nil
+}
+
+// others yields the configurations of all streams but one, those included that are being created.
+func (a *account) others(but *stream) iter.Seq[*config.Stream] {
+	return func(yield func(*config.Stream) bool) {
+		for _, t := range a.streams {
+			if t != but && !yield(t.config()) {
+				return
+			}
+		}
+		for _, m := range a.making {
+			if !yield(m) {
+				return
+			}
+		}
+	}
 }
 
 // release ends a reservation; t is the stream that was made of it, nil if none was.
 func (a *account) release(name string, t *stream) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.making, name)
+	if cfg := a.making[name]; cfg != nil {
+		a.claims.remove(name, cfg.Subjects)
+		delete(a.making, name)
+	}
 	if t != nil {
 		a.streams[name] = t
+		a.claimLocked(t)
 	}
 }
 
@@ -182,5 +236,6 @@ func (a *account) remove(t *stream) bool {
 		return false
 	}
 	delete(a.streams, t.log.Name())
+	a.claims.remove(t.log.Name(), t.claimed)
 	return true
 }

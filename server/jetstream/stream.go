@@ -26,6 +26,7 @@ type stream struct {
 	sources *sourcing.Stream
 	alarm   alarm        // for what time does
 	counted atomic.Int64 // bytes that are in the counts of the account and of the server
+	claimed []string     // subjects, as the account has noted; it guards them
 	// subjects counts the subjects for infos.
 	subjects subjectCount
 

@@ -127,6 +127,7 @@ func (s *Service) streamUpdate(_ Outlet, r *request) (api.Answer, error) {
 func (t *stream) configured() {
 	cfg := t.log.Config()
 	t.cfg.Store(&cfg)
+	t.account.claim(t)
 	t.ingest.Configure()
 	t.sources.Configure()
 	t.subscribe()

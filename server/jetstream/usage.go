@@ -61,13 +61,14 @@ func (s *Service) accountInfo(_ Outlet, r *request) (api.Answer, error) {
 	}}, nil
 }
 
-// checkLimits tells why a stream may not be made, or changed from old, next to the others of its account.
-func (a *account) checkLimits(cfg *config.Stream, others []*config.Stream, old *stream) error {
+// checkLimits tells why a stream may not be made, or changed from old, next to the others of its account. The caller
+// holds mu.
+func (a *account) checkLimits(cfg *config.Stream, old *stream) error {
 	l := a.limits.Load()
 	if l == nil {
 		return api.NewError(api.NotEnabledForAccount)
 	}
-	if old == nil && l.MaxStreams >= 0 && len(others) >= l.MaxStreams {
+	if old == nil && l.MaxStreams >= 0 && len(a.streams)+len(a.making) >= l.MaxStreams {
 		return api.NewError(api.MaximumStreams)
 	}
 	if l.MaxBytesRequired && cfg.MaxBytes <= 0 {
@@ -83,13 +84,16 @@ func (a *account) checkLimits(cfg *config.Stream, others []*config.Stream, old *
 	if own > 0 && cfg.MaxBytes > own {
 		return api.NewError(api.MaxBytesExceeds)
 	}
-	reserved := max(cfg.MaxBytes, 0)
-	for _, o := range others {
+	if cfg.MaxBytes <= 0 {
+		return nil // nothing is reserved
+	}
+	reserved := cfg.MaxBytes
+	for o := range a.others(old) {
 		if o.Storage == cfg.Storage {
 			reserved = addBytes(reserved, max(o.MaxBytes, 0))
 		}
 	}
-	if cfg.MaxBytes > 0 && (all >= 0 && reserved > all || total >= 0 && reserved > total) {
+	if all >= 0 && reserved > all || total >= 0 && reserved > total {
 		return api.NewError(short)
 	}
 	return nil

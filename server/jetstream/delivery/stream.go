@@ -256,12 +256,11 @@ func (s *Stream) Unpin(consumer, group string) error {
 // Settle waits until everything that consumers were told before the call, and everything that they have started, is
 // applied. An empty name stands for all consumers. The error is the context's.
 func (s *Stream) Settle(ctx context.Context, name string) error {
-	consumers := s.all()
-	if name != "" {
-		consumers = consumers[:0]
-		if c := s.consumer(name); c != nil {
-			consumers = append(consumers, c)
-		}
+	var consumers []*consumer
+	if name == "" {
+		consumers = s.all()
+	} else if c := s.consumer(name); c != nil {
+		consumers = append(consumers, c)
 	}
 	var waits []chan struct{}
 	for _, c := range consumers {
