@@ -74,7 +74,6 @@ func (t *stream) makeConsumer(cfg *config.Consumer, action command.Action) (bool
 	if result.Code != 0 {
 		return false, api.NewError(result.Code, result.Detail)
 	}
-	t.deliver.Update(cfg.Name)
 	return result.Created, nil
 }
 
@@ -365,6 +364,27 @@ func (s *Service) consumerUnpin(_ Outlet, r *request) (api.Answer, error) {
 		return nil, err
 	}
 	return &api.PlainAnswer{}, nil
+}
+
+// forgetMemory removes, after a start, the consumers that were to be in memory only and have nobody who will come back
+// to them by their name: to their clients they went with the server, and they begin others.
+func (t *stream) forgetMemory() {
+	var names []string
+	_ = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+		for _, c := range state.Consumers() {
+			if cfg := c.Config(); cfg.Memory && cfg.Durable == "" {
+				names = append(names, c.Name())
+			}
+		}
+		return nil
+	})
+	for _, name := range names {
+		err := t.log.Start(t.account.service.ctx, &command.ConsumerDelete{Time: t.account.service.now(), Consumer: name}, func(jetlog.Result, error) {})
+		if err != nil {
+			t.account.service.logger.Warn("cannot remove a consumer of before the start", "stream", t.log.Name(), "consumer", name, "error", err)
+			return
+		}
+	}
 }
 
 // inactive removes a consumer that nobody has used for longer than it wants, unless somebody does by now.

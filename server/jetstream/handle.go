@@ -8,6 +8,7 @@ import (
 	"runnel/jetlog/config"
 	"runnel/jetlog/store"
 	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/delivery"
 )
 
 // handler answers a call. What it returns is encoded as the answer of its endpoint; nil says that the handler has
@@ -71,7 +72,7 @@ func consumerHandlerOf(e api.Endpoint) handler {
 	case api.CallConsumerUnpin:
 		return (*Service).consumerUnpin
 	case api.CallConsumerNext:
-		return (*Service).noResponder
+		return (*Service).pullLate
 	}
 	return nil
 }
@@ -143,6 +144,19 @@ func (s *Service) streamCancelMove(_ Outlet, r *request) (api.Answer, error) {
 		return nil, api.NewError(api.StreamNotFound)
 	}
 	return nil, api.NewError(api.NoReconfiguration)
+}
+
+// pullLate answers a pull request whose consumer the deliveries did not know when it came: it may be so new that they
+// still do not.
+func (s *Service) pullLate(out Outlet, r *request) (api.Answer, error) {
+	if t := r.stream; t != nil && !t.offline() && t.hasConsumer(r.call.Consumer) {
+		t.deliver.Update(r.call.Consumer)
+		m := r.message
+		if t.deliver.Pull(r.call.Consumer, delivery.Request{Reply: string(m.Reply), Header: m.Header, Body: m.Payload}) {
+			return nil, nil
+		}
+	}
+	return s.noResponder(out, r)
 }
 
 // noResponder answers what would have nobody to answer if each stream and consumer listened for itself.

@@ -35,24 +35,33 @@ func (l *lane) offer(r *request) bool {
 // after a burst.
 func (l *lane) run(handle func(Outlet, *request)) {
 	defer l.outlet.Close()
+	var answered []func()
 	for r := range l.requests {
-		handle(l.outlet, r)
-		l.burst(handle)
+		for n := 0; r != nil; n++ {
+			handle(l.outlet, r)
+			if r.answered != nil {
+				answered = append(answered, r.answered)
+			}
+			if r = nil; n < laneBurst {
+				r = l.next()
+			}
+		}
 		l.outlet.Flush()
+		for i, f := range answered {
+			answered[i] = nil
+			f()
+		}
+		answered = answered[:0]
 	}
 }
 
-func (l *lane) burst(handle func(Outlet, *request)) {
-	for range laneBurst {
-		select {
-		case r, ok := <-l.requests:
-			if !ok {
-				return
-			}
-			handle(l.outlet, r)
-		default:
-			return
-		}
+// next returns a request that waits, nil for none.
+func (l *lane) next() *request {
+	select {
+	case r := <-l.requests:
+		return r // nil when the lane is closed
+	default:
+		return nil
 	}
 }
 

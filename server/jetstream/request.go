@@ -15,7 +15,10 @@ type request struct {
 	message *engine.Message // a clone
 	subject string          // the message's
 	stream  *stream         // that call.Stream names when it is handled, nil for none
-	header  []byte          // of the answer, nil for none
+	// answered is called once the answer is written, nil for nothing. A consumer delivers from then on: its client knows it
+	// before the first message comes.
+	answered func()
+	header   []byte // of the answer, nil for none
 }
 
 // seed is for the choice of lanes only.
