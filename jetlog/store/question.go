@@ -130,7 +130,9 @@ func (a *asker) pending() (bool, error) {
 	if !a.asked {
 		return false, nil
 	}
-	return true, a.question.part.file.enter()
+	err := a.question.part.file.enter()
+	a.asked = err == nil
+	return true, err
 }
 
 // learn puts the question to the file, and leaves that.
