@@ -48,8 +48,8 @@ type Hooks struct {
 type Sourcing struct {
 	cfg Config
 
-	mu      sync.Mutex // guards streams
-	streams map[*Stream]struct{}
+	mu      sync.Mutex           // guards streams
+	streams map[*Stream]struct{} // those that copy
 }
 
 // New returns a Sourcing without streams.
@@ -64,9 +64,6 @@ func New(cfg Config) *Sourcing {
 func (g *Sourcing) Open(a *accounts.Account, log Log, h Hooks) *Stream {
 	s := &Stream{sourcing: g, account: a, log: log, hooks: h}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	g.mu.Lock()
-	g.streams[s] = struct{}{}
-	g.mu.Unlock()
 	s.Configure()
 	return s
 }
@@ -82,7 +79,7 @@ func (g *Sourcing) Appeared(a *accounts.Account, name string) {
 	}
 }
 
-// open returns the streams that were not closed.
+// open returns the streams that copy.
 func (g *Sourcing) open() []*Stream {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -93,7 +90,18 @@ func (g *Sourcing) open() []*Stream {
 	return all
 }
 
-// forget takes a closed stream out.
+// follow notes whether the stream copies any other: most do not, and then they cost nothing.
+func (g *Sourcing) follow(s *Stream, copies bool) {
+	if !copies {
+		g.forget(s)
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.streams[s] = struct{}{}
+}
+
+// forget takes a stream out that copies nothing any more.
 func (g *Sourcing) forget(s *Stream) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -46,6 +46,10 @@ func (s *Stream) Configure() {
 	}
 	now := append(slices.Clone(s.list), s.mirror)
 	s.mu.Unlock()
+	s.sourcing.follow(s, cfg.Mirror != nil || len(cfg.Sources) > 0)
+	if s.ctx.Err() != nil {
+		s.sourcing.forget(s) // closed meanwhile
+	}
 	for _, p := range before {
 		if p != nil && !slices.Contains(now, p) {
 			p.close()
