@@ -85,8 +85,11 @@ func (p *Publisher) Flush() {
 func (p *Publisher) Close() {
 	p.Flush()
 	p.engine.dismiss(p)
-	p.engine.giveBack(p.w)
+	p.mu.Lock() // housekeeping may still have found p
+	w := p.w
 	p.w = nil
+	p.mu.Unlock()
+	p.engine.giveBack(w)
 }
 
 // begin opens a batch, if none is open.
