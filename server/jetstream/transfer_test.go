@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -255,5 +256,183 @@ func compareGolden(t *testing.T, got, want []byte) {
 		if got[strings.Index(got, "} {")+1:] != want[strings.Index(want, "} {")+1:] {
 			t.Errorf("consumer %q: got %s\nwant %s", name, got, want)
 		}
+	}
+}
+
+// check fails the test with an error.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fill creates a stream and publishes to it: with headers, ids, a TTL, and gaps.
+func fill(t *testing.T, nc *nats.Conn, config string) {
+	t.Helper()
+	var made restored
+	request(t, nc, "STREAM.CREATE.S", config, &made)
+	if made.Error != nil {
+		t.Fatalf("create: %+v", made.Error)
+	}
+	js, err := nc.JetStream()
+	check(t, err)
+	random := rand.NewChaCha8([32]byte{})
+	for i := range 40 {
+		m := nats.NewMsg(fmt.Sprintf("s.%d", i%7))
+		m.Data = make([]byte, i*20)
+		_, _ = random.Read(m.Data) // cannot fail
+		if i%3 == 0 {
+			m.Header.Set("Nats-Msg-Id", fmt.Sprint("id ", i))
+			m.Header.Add("X-Two", "a")
+			m.Header.Add("X-Two", "b")
+		}
+		_, err := js.PublishMsg(m)
+		check(t, err)
+	}
+}
+
+// busy makes consumers that are in the middle of something.
+func busy(t *testing.T, nc *nats.Conn, filters ...string) {
+	t.Helper()
+	js, err := nc.JetStream()
+	check(t, err)
+	for i, filter := range filters {
+		name := fmt.Sprint("c", i)
+		_, err := js.AddConsumer("S", &nats.ConsumerConfig{
+			Durable: name, FilterSubject: filter, AckPolicy: nats.AckExplicitPolicy, AckWait: time.Hour, MaxDeliver: 3,
+		})
+		check(t, err)
+		sub, err := js.PullSubscribe(filter, name, nats.Bind("S", name))
+		check(t, err)
+		messages, err := sub.Fetch(5, nats.MaxWait(5*time.Second))
+		check(t, err)
+		for k, m := range messages {
+			switch k {
+			case 1, 3:
+				check(t, m.AckSync())
+			case 2:
+				check(t, m.Nak())
+			}
+		}
+		again, err := sub.Fetch(1, nats.MaxWait(5*time.Second))
+		check(t, err)
+		if len(again) != 1 {
+			t.Fatalf("got %d messages again", len(again))
+		}
+	}
+}
+
+// kinds are streams of all kinds, by their configuration.
+var kinds = []struct {
+	name, config string
+	consumers    []string // filters of consumers that are made before anything is published
+	gaps         bool     // messages are deleted in the middle
+}{
+	{"file", `{"name":"S","subjects":["s.>"],"retention":"limits","storage":"file"}`, []string{"s.1", "s.>"}, true},
+	{"memory", `{"name":"S","subjects":["s.>"],"retention":"limits","storage":"memory"}`, []string{"s.>"}, true},
+	{"work queue", `{"name":"S","subjects":["s.>"],"retention":"workqueue","storage":"file"}`, []string{"s.1", "s.2"}, false},
+	{"interest", `{"name":"S","subjects":["s.>"],"retention":"interest","storage":"file"}`, []string{"s.1", "s.*"}, false},
+	{"last values", `{"name":"S","subjects":["s.>"],"max_msgs_per_subject":1,"storage":"file","allow_rollup_hdrs":true,"discard":"new"}`, []string{"s.>"}, false},
+	{"limits", `{"name":"S","subjects":["s.>"],"max_msgs":30,"max_bytes":1000000,"max_age":3600000000000,"storage":"file"}`, nil, true},
+	{"with a first sequence", `{"name":"S","subjects":["s.>"],"first_seq":1000,"storage":"file","compression":"s2"}`, []string{"s.3"}, true},
+	{"republished and rewritten", `{"name":"S","subjects":["s.>"],"storage":"file","republish":{"src":">","dest":"again.>"},"deny_delete":true,"deny_purge":true}`, nil, false},
+}
+
+// TestThereAndBack backs streams up, deletes and restores them, and sees that a second backup is the same.
+func TestThereAndBack(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) {
+			nc := start(t, "")
+			if kind.name == "interest" {
+				var made restored
+				request(t, nc, "STREAM.CREATE.S", kind.config, &made)
+				request(t, nc, "CONSUMER.CREATE.S.all", `{"stream_name":"S","config":{"name":"all","durable_name":"all","ack_policy":"explicit"}}`, &made)
+			}
+			fill(t, nc, kind.config)
+			busy(t, nc, kind.consumers...)
+			if kind.gaps {
+				for _, seq := range []int{12, 1011} {
+					var gone restored
+					request(t, nc, "STREAM.MSG.DELETE.S", fmt.Sprintf(`{"seq":%d}`, seq), &gone)
+				}
+			}
+			first := backUp(t, nc, "S", "")
+			if first.Error != nil {
+				t.Fatalf("backup: %+v", first.Error)
+			}
+			var gone restored
+			request(t, nc, "STREAM.DELETE.S", "", &gone)
+			answer := putBack(t, nc, "S", first)
+			if answer.DidCreate != nil || answer.Config.Name != "S" || !strings.HasSuffix(answer.Type, "stream_create_response") {
+				t.Errorf("got the answer %+v", answer)
+			}
+			second := backUp(t, nc, "S", "")
+			same(t, second.data, first.data)
+			if !bytes.Equal(second.Config, first.Config) {
+				t.Errorf("configuration: got %s\nwant %s", second.Config, first.Config)
+			}
+			goesOn(t, nc, answer.State.Last+1)
+		})
+	}
+}
+
+// goesOn sees that the restored stream takes messages.
+func goesOn(t *testing.T, nc *nats.Conn, seq uint64) {
+	t.Helper()
+	js, err := nc.JetStream()
+	check(t, err)
+	ack, err := js.Publish("s.new", []byte("new"))
+	if err != nil || ack.Sequence != seq {
+		t.Errorf("published: %+v, %v, want sequence %d", ack, err, seq)
+	}
+}
+
+// TestBackupIsSentInChunks sees how chunks are cut and acknowledged, and how a backup ends.
+func TestBackupIsSentInChunks(t *testing.T) {
+	nc := start(t, "")
+	fill(t, nc, kinds[0].config)
+	for _, tt := range []struct {
+		name, more string
+		many       bool
+	}{
+		{"as usual", "", false},
+		{"small", `,"chunk_size":1024,"window_size":1024`, true},
+		{"too small", `,"chunk_size":-5,"window_size":1`, false},
+		{"checked", `,"chunk_size":2000,"jsck":true,"no_consumers":true`, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := backUp(t, nc, "S", tt.more)
+			if many := b.chunks > 1; many != tt.many {
+				t.Errorf("got %d chunks", b.chunks)
+			}
+			if ended := b.header.Get("Status") == "204"; ended != tt.many {
+				t.Errorf("ends with %v", b.header)
+			}
+			if _, _, messages := contents(t, b.data); len(messages) != 40 {
+				t.Errorf("got %d messages", len(messages))
+			}
+		})
+	}
+}
+
+// TestRefusedBackups asks for what cannot be.
+func TestRefusedBackups(t *testing.T) {
+	nc := start(t, "")
+	fill(t, nc, kinds[0].config)
+	for body, code := range map[string]int{
+		"": 10003, "{}": 10003, `{"deliver_subject":""}`: 10003, `{"deliver_subject":"a b"}`: 10015, `{"deliver_subject":"a.>"}`: 10015,
+		`{"deliver_subject":"a","chunk_size":1.5}`: 10025, `{"deliver_subject":"a","x":1}`: 10025, `{"no_consumers":true}`: 10015,
+	} {
+		var b taken
+		request(t, nc, "STREAM.SNAPSHOT.S", body, &b)
+		if b.Error == nil || b.Error.Code != code {
+			t.Errorf("%s: got %+v, want %d", body, b.Error, code)
+		}
+	}
+	var b taken
+	request(t, nc, "STREAM.SNAPSHOT.NONE", `{"deliver_subject":"a"}`, &b)
+	if b.Error == nil || b.Error.Code != 10059 {
+		t.Errorf("got %+v", b.Error)
 	}
 }
