@@ -128,8 +128,10 @@ func (m *maker) remove(path string) error {
 	return m.fs.SyncDir(m.dir)
 }
 
-// zeroChunk is how much is filled with zeros at once.
-const zeroChunk = 256 << 10
+// zeroChunk is how much is filled with zeros at once. The system caches a file in pieces of up to the length of the
+// write that made them, and to sync one byte looks at the whole piece that it is in: with pages a sync of a small batch
+// takes half as long as with pieces of 256 KiB.
+const zeroChunk = 4 << 10
 
 // make turns a spare file, or a new one if spare is empty, into the segment with this number, which is
 // safe, and in which fill, if given, has written something after the header. It never leaves a file with
