@@ -14,7 +14,7 @@ import (
 // step is how much is given up at once, and written at once.
 const step = 1 << 20
 
-// ErrShort: the device does not have the space.
+// ErrShort is returned where the device does not have the space.
 var ErrShort = errors.New("no space for the reserve")
 
 // Reserve is such a file. Its methods may be called concurrently.

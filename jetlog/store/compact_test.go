@@ -89,7 +89,7 @@ func TestReads(t *testing.T) {
 	s := open(t, small(vfs.NewMemory()))
 	stream := create(t, s, unlimited("S"))
 	for i := range 20 {
-		propose(t, stream, &command.Publish{Time: int64(1<<61 + i), Subject: fmt.Sprintf("S.%d", i%3)})
+		propose(t, stream, &command.Publish{Time: 1<<61 + int64(i), Subject: fmt.Sprintf("S.%d", i%3)})
 		if i == 12 {
 			if err := s.Flush(); err != nil {
 				t.Fatal(err)
