@@ -19,8 +19,8 @@ func (s *Stream) copy(c *command.Copy, m Messages) (Result, error) {
 	}
 	b := s.newBatch(len(c.Messages), m)
 	full := ""
+	all := make([]terms, len(c.Messages))
 	r, err := s.atOnce(b, m, func() (Result, error) {
-		all := make([]terms, len(c.Messages))
 		last := s.state.LastTime
 		for i := range c.Messages {
 			all[i] = readTerms(c.Messages[i].Header)
@@ -43,6 +43,9 @@ func (s *Stream) copy(c *command.Copy, m Messages) (Result, error) {
 	if full != "" {
 		r.Code, r.Detail = config.StoreFailed, full
 	}
+	if err == nil && r.Code != config.StoreFailed {
+		s.arriveAll(all)
+	}
 	return r, err
 }
 
@@ -56,6 +59,19 @@ func believed(at, now int64) int64 {
 		return now
 	}
 	return at
+}
+
+// arriveAll notes how far the original was with its sources, so that a copy that becomes a stream of its own
+// goes on there.
+func (s *Stream) arriveAll(all []terms) {
+	for i := range all {
+		if !all[i].hasSource {
+			continue
+		}
+		if from, ok := s.scratch.readSource(all[i].source); ok {
+			s.arrive(&from)
+		}
+	}
 }
 
 // ordered reports whether the messages are ones that can follow each other.

@@ -15,6 +15,13 @@ const headerBytesMax = 65535
 // publish plans and commits a message. The checks come in the order that clients of a replicated
 // stream know: a duplicate is answered as one before anything is expected of the stream.
 func (s *Stream) publish(c *command.Publish, m Messages) (Result, error) {
+	if c.Sourced {
+		return s.publishFrom(c, m)
+	}
+	return s.publishOne(c, m)
+}
+
+func (s *Stream) publishOne(c *command.Publish, m Messages) (Result, error) {
 	if s.config.Sealed {
 		return refused(config.Sealed), nil
 	}

@@ -11,8 +11,8 @@ import (
 
 // snapshotVersion is the first byte of a snapshot.
 //
-// Version 2 has schedules, the bytes of lost messages and chores at the end.
-const snapshotVersion = 2
+// Version 2 has schedules, the bytes of lost messages and chores at the end, version 3 sources behind them.
+const snapshotVersion = 3
 
 // ErrNewer is wrapped by the error for a snapshot of a later version: it was written by a newer
 // program, nothing is wrong with it.
@@ -51,7 +51,8 @@ func (s *Stream) AppendSnapshot(out []byte) []byte {
 	}
 	out = s.schedules.appendSnapshot(out)
 	out = codec.AppendUint(out, s.lostBytes)
-	return s.appendChores(out)
+	out = s.appendChores(out)
+	return s.origins.appendSnapshot(out)
 }
 
 // appendDeadlines appends deadlines in their order, times as differences.
@@ -111,11 +112,16 @@ func Restore(data []byte) (*Stream, error) {
 		s.lostBytes = r.Uint()
 		s.readChores(&r)
 	}
+	if version >= 3 {
+		var ordered bool
+		s.origins, ordered = readOrigins(&r)
+		sound = sound && ordered
+	}
 	if err := r.End(); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	if !sound {
-		return nil, fmt.Errorf("schedules are not in order: %w", errSnapshot)
+		return nil, fmt.Errorf("schedules or sources are not in order: %w", errSnapshot)
 	}
 	if s.state.First > s.state.Last+1 {
 		return nil, fmt.Errorf("first sequence %d and last %d: %w", s.state.First, s.state.Last, errSnapshot)

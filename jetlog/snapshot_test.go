@@ -81,12 +81,27 @@ func later(t testing.TB) (*jetlog.Stream, *jetlog.Memory) {
 	return s, m
 }
 
+// sourced returns the sample after what came with version 3 of the form.
+func sourced(t testing.TB) (*jetlog.Stream, *jetlog.Memory) {
+	t.Helper()
+	s, m := later(t)
+	for i, source := range []string{"A 7 > > a.x first", "B 9 b.> c.> b.y second"} {
+		header := headers.Build(headers.Field{Name: "Nats-Stream-Source", Value: source})
+		subject := fmt.Sprintf("s.from.%d", i)
+		mustApply(t, s, m, &command.Publish{Time: s.Clock(), Subject: subject, Header: header, Internal: true, Sourced: true})
+	}
+	if err := s.Check(m); err != nil {
+		t.Fatal(err)
+	}
+	return s, m
+}
+
 // TestGolden opens the snapshots of every version that was released, and sees that the newest is still
 // what this program makes of the same commands.
 func TestGolden(t *testing.T) {
 	s, m := sample(t)
-	newest, _ := later(t)
-	for name, now := range map[string][]byte{"stream-2": newest.AppendSnapshot(nil), "memory-1": m.AppendSnapshot(nil)} {
+	newest, _ := sourced(t)
+	for name, now := range map[string][]byte{"stream-3": newest.AppendSnapshot(nil), "memory-1": m.AppendSnapshot(nil)} {
 		file := filepath.Join("testdata", "golden", name)
 		if *update {
 			if err := os.WriteFile(file, now, 0o644); err != nil {
@@ -101,7 +116,15 @@ func TestGolden(t *testing.T) {
 			t.Errorf("%s: the form has changed: got\n%q\nwant\n%q", name, now, golden)
 		}
 	}
-	stream, _ := os.ReadFile("testdata/golden/stream-1")
+	stream, _ := os.ReadFile("testdata/golden/stream-2")
+	before, err := jetlog.Restore(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, _ := later(t); before.Hash() != s.Hash() || before.Origin("A > >") != (jetlog.Origin{}) {
+		t.Errorf("restored of version 2: hash %x, origin %v", before.Hash(), before.Origin("A > >"))
+	}
+	stream, _ = os.ReadFile("testdata/golden/stream-1")
 	body, _ := os.ReadFile("testdata/golden/memory-1")
 	old, err := jetlog.Restore(stream)
 	if err != nil {
@@ -139,14 +162,14 @@ func TestRestoreRefuses(t *testing.T) {
 		}
 	}
 	newer, zero := bytes.Clone(stream), bytes.Clone(stream)
-	newer[0], zero[0] = 3, 0
+	newer[0], zero[0] = 4, 0
 	tests := []struct {
 		name string
 		data []byte
 		is   error
 		text string
 	}{
-		{"later version", newer, jetlog.ErrNewer, "snapshot of version 3, this program knows up to 2"},
+		{"later version", newer, jetlog.ErrNewer, "snapshot of version 4, this program knows up to 3"},
 		{"version 0", zero, codec.ErrDamaged, "a version is 0"},
 		{"bytes too many", append(bytes.Clone(stream), 1), codec.ErrDamaged, "1 bytes too many"},
 		{"consumers out of order", bytes.ReplaceAll(stream, []byte("\x04last"), []byte("\x04a-st")), nil, `"c" and "a-st"`},

@@ -40,6 +40,8 @@ type Stream struct {
 	chores []chore
 	// aged is a sequence below which no live message ages: they are all exempt.
 	aged uint64
+	// origins are how far the stream is with its sources.
+	origins origins
 	// lastID is the message id of the last sequence, empty if it had none.
 	lastID []byte
 

@@ -23,6 +23,11 @@ type Publish struct {
 	// the data of time zones differs between machines. It is 0 when there is no schedule, or one that is
 	// never due, and UnknownZone when the leader does not know its time zone.
 	Fire int64
+	// Sourced is set for a message of a source, whose header says where it comes from. Previous is then the
+	// sequence there of the message before it, 0 for none: if the stream is not just that far with the source,
+	// nothing is stored.
+	Sourced  bool
+	Previous uint64
 }
 
 // UnknownZone is the Fire of a schedule whose time zone is not known.
@@ -32,6 +37,7 @@ const UnknownZone int64 = -1
 const (
 	internalFlag = 1 << iota
 	fireFlag     // the time of Fire follows
+	sourcedFlag  // Previous follows
 	flagsEnd
 )
 
@@ -59,10 +65,20 @@ func (c *Publish) encodeMessage(out []byte) []byte {
 	if c.Internal {
 		flags |= internalFlag
 	}
-	if c.Fire == 0 {
-		return append(out, flags)
+	if c.Fire != 0 {
+		flags |= fireFlag
 	}
-	return codec.AppendInt(append(out, flags|fireFlag), c.Fire)
+	if c.Sourced {
+		flags |= sourcedFlag
+	}
+	out = append(out, flags)
+	if c.Fire != 0 {
+		out = codec.AppendInt(out, c.Fire)
+	}
+	if c.Sourced {
+		out = codec.AppendUint(out, c.Previous)
+	}
+	return out
 }
 
 func (c *Publish) decodeMessage(r *codec.Reader) {
@@ -74,6 +90,9 @@ func (c *Publish) decodeMessage(r *codec.Reader) {
 	c.Internal = flags&internalFlag != 0
 	if flags&fireFlag != 0 {
 		c.Fire = r.Int()
+	}
+	if c.Sourced = flags&sourcedFlag != 0; c.Sourced {
+		c.Previous = r.Uint()
 	}
 }
 

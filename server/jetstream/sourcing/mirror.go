@@ -5,6 +5,7 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/command"
+	"runnel/server/jetstream/api"
 )
 
 const (
@@ -75,5 +76,10 @@ func (k *mirrorSink) settled(o *outcome) bool {
 	for _, m := range o.messages[:n] {
 		k.p.stream.hooks.Stored(m, jetlog.Result{Sequence: m.Sequence, Stored: true})
 	}
-	return o.result.Code == 0
+	if o.result.Code != 0 {
+		k.p.refuse(api.NewError(o.result.Code, o.result.Detail))
+		return false
+	}
+	k.p.refuse(nil)
+	return true
 }

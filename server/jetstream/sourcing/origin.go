@@ -95,23 +95,6 @@ func (o *origin) String() string {
 	return string(out)
 }
 
-// parseOrigin reads the value of the header.
-func parseOrigin(value string) (origin, bool) {
-	fields := strings.Split(value, " ")
-	if len(fields) < 2 {
-		return origin{}, false
-	}
-	sequence, err := strconv.ParseUint(fields[1], 10, 64)
-	o := origin{name: fields[0], sequence: sequence, filters: ">", destinations: ">"}
-	if len(fields) >= 5 {
-		o.filters, o.destinations, o.subject = fields[2], fields[3], fields[4]
-	}
-	if len(fields) >= 6 {
-		o.identity = fields[5]
-	}
-	return o, err == nil && o.name != ""
-}
-
 // tokenLength is how long names and tokens are that are made up.
 const tokenLength = 8
 

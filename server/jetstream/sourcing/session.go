@@ -27,7 +27,6 @@ type session struct {
 	rewound      bool   // it was asked for what had been acknowledged
 	next         uint64 // sequence of the consumer that comes next
 	from         uint64 // sequence of the origin that was here when it began
-	seen         uint64 // sequence of the origin that came last
 }
 
 // The levels of the API that are asked for, and below them none at all.
@@ -239,7 +238,7 @@ func (p *puller) answered(m *engine.Message) {
 	s.answered = true
 	p.mu.Lock()
 	p.heard = time.Now()
-	p.shown.lag, p.shown.failed = a.Pending, nil
+	p.shown.lag, p.shown.failed = a.Pending, p.run.refusal
 	p.mu.Unlock()
 }
 

@@ -10,12 +10,13 @@ import (
 	"runnel/server/jetstream/api"
 )
 
-// sourceSink publishes messages anew, each with a header that says where it comes from.
+// sourceSink publishes messages anew, each with a header that says where it comes from. The stream takes one only
+// behind the one before it, so what is in flight can be given up at any time.
 type sourceSink struct {
 	p      *puller
 	origin origin // as it is written into headers, but for what is of one message
-	known  bool   // at is
 	at     position
+	gone   string // identity of an origin that there is no more, empty for none
 }
 
 func newSourceSink(p *puller) *sourceSink {
@@ -23,14 +24,20 @@ func newSourceSink(p *puller) *sourceSink {
 }
 
 func (k *sourceSink) start() (position, error) {
-	if !k.known {
-		at, err := k.find()
-		if err != nil {
-			return position{}, err
-		}
-		k.at, k.known = at, true
-		k.p.show(func(v *shown) { v.sequence = at.last })
+	key := jetlog.OriginKey(k.origin.name, k.origin.filters, k.origin.destinations)
+	err := k.p.stream.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+		o := state.Origin(key)
+		k.at = position{last: o.Sequence, identity: o.Identity}
+		return nil
+	})
+	if err != nil {
+		return position{}, err
 	}
+	if k.gone != "" && k.at.identity == k.gone {
+		k.at = position{}
+	}
+	last := k.at.last
+	k.p.show(func(v *shown) { v.sequence = last })
 	return k.at, nil
 }
 
@@ -45,21 +52,20 @@ func (k *sourceSink) from(identity string) bool {
 	return true
 }
 
-func (k *sourceSink) forget() {
-	k.at, k.known = position{}, true
-}
+func (k *sourceSink) forget() { k.gone = k.at.identity }
 
 func (k *sourceSink) add(m *incoming) {
 	if m.sequence <= k.at.last {
 		return
 	}
-	k.at.last = m.sequence
 	from := k.origin
 	from.sequence, from.subject, from.identity = m.sequence, m.original, k.at.identity
 	c := &command.Publish{
 		Time: time.Now().UnixNano(), Subject: m.subject,
 		Header: headers.Set(m.header, SourceHeader, from.String()), Payload: m.payload, Internal: true,
+		Sourced: true, Previous: k.at.last,
 	}
+	k.at.last = m.sequence
 	o := &outcome{sequence: m.sequence, bytes: len(c.Subject) + len(c.Header) + len(c.Payload)}
 	o.messages = []jetlog.Message{{Time: c.Time, Subject: c.Subject, Header: c.Header, Payload: c.Payload}}
 	k.p.launch(c, o)
@@ -69,20 +75,18 @@ func (k *sourceSink) flush() {}
 
 func (k *sourceSink) settled(o *outcome) bool {
 	if o.err != nil {
-		k.known = false
 		return false
 	}
+	refusal := api.NewError(o.result.Code, o.result.Detail)
+	k.p.refuse(refusal)
 	switch o.result.Code {
 	case 0:
-	case config.StoreFailed, config.Sealed:
-		k.known = false // look again how far the messages are
-		return false
+	case config.StoreFailed, config.Sealed, config.BadRequest:
+		return false // once more, when there may be room
 	default:
 		// It will be refused for ever, and must not hold up those behind it.
-		refusal := api.NewError(o.result.Code, o.result.Detail)
 		k.p.stream.sourcing.cfg.Logger.Warn("a message of a source is refused and passed over",
 			"stream", k.p.stream.log.Name(), "origin", k.p.source.Name, "sequence", o.sequence, "error", refusal)
-		k.p.show(func(v *shown) { v.failed = refusal })
 		return true
 	}
 	k.p.show(func(v *shown) { v.sequence = o.sequence })

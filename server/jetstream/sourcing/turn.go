@@ -20,10 +20,11 @@ type running struct {
 	rests    time.Time // until when nothing is tried; zero: not resting
 	due      time.Time // by when the answer has to be there
 
-	flights, flightBytes int    // commands that were started and not answered, and the bytes of their messages
-	broken               bool   // one of them has failed: nothing more is started until all are answered
-	started, settled     uint64 // commands in all
-	applied              uint64 // sequence of the origin up to which everything is stored
+	flights, flightBytes int        // commands that were started and not answered, and the bytes of their messages
+	broken               bool       // one of them has failed: nothing more is started until all are answered
+	refusal              *api.Error // why the last one was refused, nil if it was not
+	started, settled     uint64     // commands in all
+	applied              uint64     // sequence of the origin up to which everything is stored
 	flows                []flow
 }
 
@@ -108,12 +109,12 @@ func (p *puller) settle(o *outcome) {
 	r.flights--
 	r.flightBytes -= o.bytes
 	r.settled++
-	ok := r.sink.settled(o)
-	if ok && !r.broken {
-		r.applied = max(r.applied, o.sequence)
-	}
-	if !ok {
+	switch ok := r.sink.settled(o); {
+	case !ok:
 		r.broken = true
+	case !r.broken:
+		r.applied = max(r.applied, o.sequence)
+		r.attempts = 0
 	}
 }
 
@@ -140,13 +141,17 @@ func (p *puller) process() {
 	}
 }
 
-// drop takes messages off the count of what waits.
-func (p *puller) drop(all ...*engine.Message) {
+// drop takes a message off the count of what waits.
+func (p *puller) drop(m *engine.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, m := range all {
-		p.bytes -= m.Bytes() + messageOverhead
-	}
+	p.bytes -= m.Bytes() + messageOverhead
+}
+
+// refuse notes and shows why something was not stored; nil when it was.
+func (p *puller) refuse(why *api.Error) {
+	p.run.refusal = why
+	p.show(func(v *shown) { v.failed = why })
 }
 
 // look takes one message of the origin's consumer.
@@ -167,9 +172,7 @@ func (p *puller) look(s *session, m *engine.Message) {
 		return
 	}
 	s.next++
-	p.run.attempts = 0
-	s.seen = ack.StreamSequence
-	p.show(func(v *shown) { v.lag, v.failed = ack.Pending, nil })
+	p.show(func(v *shown) { v.lag = ack.Pending })
 	in := incoming{
 		original: string(m.Subject), header: expectNothing(m.Header), payload: m.Payload, sequence: ack.StreamSequence, time: ack.Time,
 	}
@@ -239,7 +242,6 @@ func (p *puller) fail(why *api.Error) {
 
 // leave lets go of the session and of what came by it.
 func (p *puller) leave() {
-	p.drop(p.run.held...)
 	p.run.held, p.run.flows = nil, nil
 	p.mu.Lock()
 	s := p.session
@@ -265,7 +267,7 @@ func (p *puller) care() {
 	if s := p.session; s != nil {
 		switch {
 		case r.broken:
-			p.fail(nil)
+			p.fail(r.refusal)
 		case s.answered && len(r.held) == 0 && now.Sub(p.lastHeard()) >= silenceMost:
 			p.fail(nil)
 		case !s.answered && !now.Before(r.due):
@@ -283,6 +285,8 @@ func (p *puller) care() {
 		p.alarm(r.rests)
 	case !s.answered:
 		p.alarm(r.due)
+	case len(r.held) > 0:
+		p.alarm(now.Add(silenceMost)) // the log is slow, not the origin
 	default:
 		p.alarm(p.lastHeard().Add(silenceMost))
 	}
