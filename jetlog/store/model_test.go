@@ -124,7 +124,7 @@ func (g *generator) ask(seq uint64, filter jetlog.Filter, m jetlog.Messages) str
 	}
 	subject := g.subject()
 	to := seq + uint64(g.rng.IntN(50))
-	at := g.clock - int64(g.rng.IntN(int(5*time.Second)))
+	at := g.clock - g.rng.Int64N(int64(5*time.Second))
 	id := fmt.Append(nil, g.rng.IntN(50))
 	for _, q := range []question{
 		{"meta", func(m jetlog.Messages) (any, error) { return m.Meta(seq) }},
