@@ -65,6 +65,7 @@ func (a *account) recover() {
 		}
 		t := newStream(a, log)
 		a.enter(t)
+		t.forgetMemory()
 		t.open()
 	}
 }

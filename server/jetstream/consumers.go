@@ -55,10 +55,28 @@ func (s *Service) consumerCreate(_ Outlet, r *request) (api.Answer, error) {
 		}
 	}
 	info, err := t.consumerInfo(cfg.Name, false)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case info == nil:
+		return nil, api.NewError(config.ConsumerNotFound)
 	}
+	info.PushBound = info.PushBound || t.account.listens(cfg.DeliverSubject, cfg.DeliverGroup)
+	r.answered = func() { t.deliver.Update(cfg.Name) }
 	return &api.ConsumerInfoAnswer{ConsumerInfo: info}, nil
+}
+
+// listens tells whether anybody, of a queue group if one is given, subscribed to the subject.
+func (a *account) listens(subject, group string) bool {
+	if subject == "" {
+		return false
+	}
+	for _, e := range a.account.Interest().Match([]byte(subject), nil) {
+		if group == "" || e.Queue == group {
+			return true
+		}
+	}
+	return false
 }
 
 // makeConsumer has a consumer created or changed, and tells whether it is new.
@@ -175,6 +193,9 @@ func (s *Service) foundConsumer(r *request) (*stream, error) {
 	}
 	if !t.hasConsumer(r.call.Consumer) {
 		return nil, api.NewError(config.ConsumerNotFound)
+	}
+	if _, known := t.deliver.State(r.call.Consumer); !known {
+		t.deliver.Update(r.call.Consumer) // so new that whoever made it has just got the answer
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, settleTime)
 	defer cancel()
