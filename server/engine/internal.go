@@ -64,6 +64,30 @@ func (m *Message) Press() {
 	}
 }
 
+// Flusher is somebody who has something to do when a batch is at its end.
+type Flusher interface{ Flush() }
+
+// AtEnd asks that f be flushed when the batch is processed that the message is part of: so that who is handed many
+// messages can do for all at once what it has to do. That is once for many calls with the same f in a row, and may be
+// sooner, with more to come. Flush runs on the worker, too: it must not block, and publishes only by a [Publisher] of
+// its own. Only the handler may call AtEnd, on a message that is no clone; f is a pointer, since it is compared.
+func (m *Message) AtEnd(f Flusher) {
+	w := m.worker
+	if n := len(w.ending); n == 0 || w.ending[n-1] != f {
+		w.ending = append(w.ending, f)
+	}
+}
+
+// endBatch flushes whom the batch was handed to.
+func (w *worker) endBatch() {
+	for i := 0; i < len(w.ending); i++ {
+		f := w.ending[i]
+		w.ending[i] = nil
+		f.Flush()
+	}
+	w.ending = w.ending[:0]
+}
+
 // Internal is a subscription of the server itself.
 type Internal struct {
 	id      uint64

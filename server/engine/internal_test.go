@@ -127,3 +127,58 @@ func TestPublishFromManyGoroutines(t *testing.T) {
 		}
 	})
 }
+
+// tally counts what it is handed between two flushes.
+type tally struct {
+	open    int
+	flushed chan int
+}
+
+// Flush implements engine.Flusher.
+func (t *tally) Flush() {
+	n := t.open
+	t.open = 0
+	t.flushed <- n
+}
+
+// TestAtEnd: an internal subscriber that asks for it is flushed once for what it was handed in a batch, wherever the
+// batch comes from.
+func TestAtEnd(t *testing.T) {
+	both(t, func(t *testing.T, pollers int) {
+		h := start(t, pollers, accounts.Config{}, nil)
+		account := h.policy.Global()
+		all := &tally{flushed: make(chan int, 10)}
+		h.engine.Subscribe(account, "svc.*", "", func(m *engine.Message) {
+			all.open++
+			m.AtEnd(all)
+		})
+		c := h.connect()
+		c.send("PUB svc.a 0\r\n\r\nPUB svc.b 0\r\n\r\nPUB other 0\r\n\r\nPUB svc.c 0\r\n\r\n")
+		for n := 0; n < 3; {
+			got := <-all.flushed
+			if got == 0 {
+				t.Fatal("flushed without a message")
+			}
+			n += got
+		}
+		p := h.engine.NewPublisher()
+		defer p.Close()
+		p.Publish(account, "svc.a", "", nil, nil)
+		p.Publish(account, "svc.b", "", nil, nil)
+		p.Flush()
+		if got := <-all.flushed; got != 2 {
+			t.Errorf("flushed after %d messages of a Publisher, want 2", got)
+		}
+		h.engine.Publish(account, "svc.a", "", nil, nil)
+		if got := <-all.flushed; got != 1 {
+			t.Errorf("flushed after %d messages, want 1", got)
+		}
+		c.send("PUB other 0\r\n\r\n")
+		c.flush()
+		select {
+		case <-all.flushed:
+			t.Error("flushed without a message")
+		default:
+		}
+	})
+}

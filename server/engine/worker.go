@@ -46,6 +46,8 @@ type worker struct {
 	// pressed: an internal subscriber asked that the connection be parked whose input was processed last.
 	pressed bool
 
+	ending []Flusher // internal subscribers who wait for the end of the batch
+
 	letter  letter   // scratch of messages that are not delivered as they came
 	message Message  // scratch of internal deliveries
 	buffers [][]byte // scratch
@@ -210,7 +212,8 @@ func (w *worker) reply(c *Conn, b []byte) {
 	s.own = append(s.own, b...)
 }
 
-// flush writes all stages of the batch. Afterwards nothing points into the read buffer.
+// flush writes all stages of the batch, and ends it for internal subscribers. Afterwards nothing points into the read
+// buffer.
 func (w *worker) flush() {
 	for i := 0; i < len(w.dirty); i++ {
 		s := w.dirty[i]
@@ -222,6 +225,9 @@ func (w *worker) flush() {
 	}
 	w.widest = max(w.widest, len(w.dirty))
 	w.dirty = w.dirty[:0]
+	if len(w.ending) > 0 {
+		w.endBatch()
+	}
 }
 
 // flushStage writes one stage or queues what the socket does not take, and empties it.
