@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"strconv"
+	"time"
 
 	"runnel/headers"
 	"runnel/jetlog/command"
@@ -12,6 +13,10 @@ import (
 const (
 	windowMin = 2 << 20
 	windowMax = 32 << 20
+	// A client that has just made its consumer gets a little, then nothing for a moment: it hears that there is a
+	// consumer, and sets its own limits, before much arrives.
+	firstBytes = 64 << 10
+	firstPause = 2 * time.Millisecond
 )
 
 // window is how much of what was sent may be on its way to a client that has asked for flow control: the client answers
@@ -25,6 +30,7 @@ type window struct {
 	subject     string // of the request that is out, empty for none
 	asked       int    // bytes that its answer answers for
 	askedFor    int    // messages likewise
+	opened      int64  // when the first message was sent
 }
 
 // limit returns the size.
@@ -33,7 +39,19 @@ func (w *window) limit() int { return max(w.size, windowMin) }
 // full reports whether nothing more may be sent.
 func (w *window) full(s *settings) bool { return s.flowControl && w.outstanding > w.limit() }
 
-func (w *window) add(bytes int) {
+// opens returns until when no more is sent to a client that has just made its consumer, 0 if more may be sent.
+func (w *window) opens(now int64) int64 {
+	if at := w.opened + int64(firstPause); w.outstanding >= firstBytes && w.size == 0 && now < at {
+		return at
+	}
+	return 0
+}
+
+// add counts what was sent.
+func (w *window) add(bytes int, now int64) {
+	if w.opened == 0 {
+		w.opened = now
+	}
 	w.outstanding += bytes
 	w.messages++
 }

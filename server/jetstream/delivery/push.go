@@ -77,6 +77,8 @@ func (t *turn) wantPush() int {
 		t.stall, t.until = NoInterest, p.rests
 	case p.flow.full(t.set):
 		t.stall = FlowControl
+	case p.flow.opens(t.ns) != 0:
+		t.stall, t.until = FlowControl, p.flow.opens(t.ns)
 	case p.free > t.ns:
 		t.stall, t.until = RateLimit, p.free
 	case t.w.out.Blocked(t.c.stream.account, p.subject, p.queue, t.c):
@@ -93,6 +95,9 @@ func (t *turn) push(m *pick) bool {
 	switch {
 	case p.flow.full(t.set):
 		t.stall = FlowControl
+		return false
+	case p.flow.opens(t.ns) != 0:
+		t.stall, t.until = FlowControl, p.flow.opens(t.ns)
 		return false
 	case p.free > t.ns:
 		t.stall, t.until = RateLimit, p.free
@@ -112,7 +117,7 @@ func (t *turn) push(m *pick) bool {
 		p.beat = jetlog.Later(t.ns, t.set.heartbeat)
 	}
 	if t.set.flowControl {
-		p.flow.add(size)
+		p.flow.add(size, t.ns)
 		t.control(false)
 	}
 	return true

@@ -220,8 +220,12 @@ func TestFlowControl(t *testing.T) {
 		}
 		w.net.subscribe("to")
 		w.consumer(flowing())
+		if n := len(w.net.take("to")); n != 1 {
+			t.Errorf("%d messages came at once, want 1 of 64 KiB", n)
+		}
+		w.pass(2 * time.Millisecond)
 		requests, bytes := flowRequests(w.net.take("to"))
-		if len(requests) != 1 || bytes < 2<<20 || bytes > 2<<20+70<<10 {
+		if bytes += len(payload); len(requests) != 1 || bytes < 2<<20 || bytes > 2<<20+70<<10 {
 			t.Fatalf("%d requests and %d bytes, want one request and 2 MiB", len(requests), bytes)
 		}
 		w.pass(5 * time.Second)
