@@ -33,13 +33,6 @@ var unsupported = []missing{
 	{"jetstream.max_concurrent_io", "bound of disk operations", func(o *Options) []string {
 		return when(o.jetStream().MaxConcurrentDiskAccess != standardDiskAccess, "jetstream.max_concurrent_io")
 	}},
-	{"jetstream.request_queue_limit", "choice of how many requests wait", func(o *Options) []string {
-		return when(o.jetStream().RequestQueueLimit != standardQueue, "jetstream.request_queue_limit")
-	}},
-	{"jetstream.info_queue_limit", "choice of how many requests wait", func(o *Options) []string {
-		j := o.jetStream()
-		return when(j.InfoQueueLimit != 0 && j.InfoQueueLimit != j.RequestQueueLimit, "jetstream.info_queue_limit")
-	}},
 	{"default_js_domain", "default JetStream domains", func(o *Options) []string {
 		return when(len(o.Operator.DefaultJetStreamDomains) > 0, "default_js_domain")
 	}},

@@ -50,6 +50,7 @@ func (s *Server) openJetStream(o *conf.Options) error {
 	s.jetstream = jetstream.New(jetstream.Config{
 		Store:         opened,
 		Engine:        s.engine,
+		System:        func() *accounts.Account { return s.state.Load().policy.System() },
 		ServerName:    s.Name(),
 		ServerID:      s.id,
 		Version:       NATSVersion,
@@ -123,6 +124,8 @@ func jetStreamLimits(js *conf.JetStream, c capacity) jetstream.Limits {
 		MaxAckPending:       js.Limits.MaxAckPending,
 		MaxRequestBatch:     js.Limits.MaxRequestBatch,
 		DefaultMaxConsumers: js.Limits.DefaultMaxConsumers,
+		MaxRequests:         js.RequestQueueLimit,
+		MaxLooks:            js.InfoQueueLimit,
 	}
 }
 

@@ -8,10 +8,10 @@
 //
 // # Goroutines
 //
-// Handlers of subscriptions run on the worker of the publisher and only file what they are given. Requests that
-// change something run on lanes, a goroutine each, chosen by the name of the stream: so requests about one stream
-// are carried out in the order in which they came. Requests that only look run on other lanes. Nothing else is kept
-// running: a stream without traffic has neither a goroutine nor, without a limit on age, a timer.
+// Handlers of subscriptions run on the worker of the publisher and only file what they are given. Requests
+// wait in lanes, which some goroutines carry out that come and go with the work. All that changes a stream is in one
+// lane, and so carried out in the order in which it came; requests that only look are in others, and may overtake.
+// Nothing else is kept running: a stream without traffic has neither a goroutine nor, without a limit on age, a timer.
 //
 // # Locks
 //

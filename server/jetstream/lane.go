@@ -2,123 +2,175 @@ package jetstream
 
 import (
 	"sync"
+
+	"runnel/server/jetstream/api"
 )
 
 const (
-	// laneRequests bounds what waits in one lane; more is dropped, and the client asks again.
-	laneRequests = 2048
-	// laneBurst is how many requests a lane answers before what it has staged is written.
+	// laneBurst is how many requests of a lane are carried out before it is another one's turn.
 	laneBurst = 64
+	// laneBytes bounds what waiting requests take, however many they may be.
+	laneBytes = 64 << 20
+	// laneSpare is how many workers stay when there is nothing to do.
+	laneSpare = 2
+	// changeWorkers and lookWorkers are how many requests are carried out side by side.
+	changeWorkers = 32
+	lookWorkers   = 16
 )
 
-// lane carries out requests in their order, on one goroutine of its own.
+// lane is requests that are carried out one after the other. It exists while there are some.
 type lane struct {
-	requests chan *request
-	outlet   Outlet
+	key      laneKey
+	requests []*request
 }
 
-func newLane(outlet Outlet) *lane {
-	return &lane{requests: make(chan *request, laneRequests), outlet: outlet}
+// laneKey says which requests share a lane.
+type laneKey struct {
+	account *account
+	stream  string
+	spread  uint64
 }
 
-// offer files a request, and is false when too many wait already.
-func (l *lane) offer(r *request) bool {
-	select {
-	case l.requests <- r:
-		return true
-	default:
-		return false
-	}
-}
-
-// run carries requests out until the lane is closed. Answers are staged and written when no request waits, or
-// after a burst.
-func (l *lane) run(handle func(Outlet, *request)) {
-	defer l.outlet.Close()
-	var answered []func()
-	for r := range l.requests {
-		for n := 0; r != nil; n++ {
-			handle(l.outlet, r)
-			if r.answered != nil {
-				answered = append(answered, r.answered)
-			}
-			if r = nil; n < laneBurst {
-				r = l.next()
-			}
-		}
-		l.outlet.Flush()
-		for i, f := range answered {
-			answered[i] = nil
-			f()
-		}
-		answered = answered[:0]
-	}
-}
-
-// next returns a request that waits, nil for none.
-func (l *lane) next() *request {
-	select {
-	case r := <-l.requests:
-		return r // nil when the lane is closed
-	default:
-		return nil
-	}
-}
-
-// lanes are all lanes of a service.
+// lanes carry out requests: those of one lane in their order, lanes side by side, as many as there are workers. Workers
+// come when they are needed, and all but a few go when they are not.
+//
+// Invariant: a lane that has requests is in ready, or a worker has it.
 type lanes struct {
-	mu      sync.RWMutex // guards closed against offers: nothing is sent on a closed channel
+	outlet func() Outlet
+	handle func(Outlet, *request)
+	limit  func() int // how many requests may wait
+	most   int        // workers
+
+	mu      sync.Mutex // guards everything below
+	roused  *sync.Cond // something is ready, or it is closed
+	byKey   map[laneKey]*lane
+	ready   []*lane
+	waiting int // requests
+	bytes   int // that they take
+	workers int
+	resting int // workers that have nothing to do
 	closed  bool
-	changes []*lane
-	looks   []*lane
 	running sync.WaitGroup
 }
 
-const (
-	changeLanes = 8
-	lookLanes   = 4
-)
-
-func newLanes(outlet func() Outlet, handle func(Outlet, *request)) *lanes {
-	ls := &lanes{}
-	for range changeLanes {
-		ls.changes = append(ls.changes, newLane(outlet()))
-	}
-	for range lookLanes {
-		ls.looks = append(ls.looks, newLane(outlet()))
-	}
-	for _, l := range append(ls.changes[:len(ls.changes):len(ls.changes)], ls.looks...) {
-		ls.running.Go(func() { l.run(handle) })
-	}
+func newLanes(most int, limit func() int, outlet func() Outlet, handle func(Outlet, *request)) *lanes {
+	ls := &lanes{outlet: outlet, handle: handle, limit: limit, most: most, byKey: make(map[laneKey]*lane)}
+	ls.roused = sync.NewCond(&ls.mu)
 	return ls
 }
 
-// offer files a request on the lane of its stream if it changes something, on any other if it looks. It is false
-// when the service ends or too many requests wait.
+// offer files a request. It is false when too many wait, or the service ends.
 func (ls *lanes) offer(r *request) bool {
-	ls.mu.RLock()
-	defer ls.mu.RUnlock()
-	if ls.closed {
+	key, size := r.lane(), r.message.Bytes()
+	most := ls.limit()
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.closed || ls.waiting >= most || ls.waiting > 0 && ls.bytes+size > laneBytes {
 		return false
 	}
-	if r.changes() {
-		return ls.changes[r.place()%changeLanes].offer(r)
+	ls.waiting++
+	ls.bytes += size
+	l := ls.byKey[key]
+	if l != nil {
+		l.requests = append(l.requests, r)
+		return true
 	}
-	return ls.looks[r.place()%lookLanes].offer(r)
+	l = &lane{key: key, requests: []*request{r}}
+	ls.byKey[key] = l
+	ls.ready = append(ls.ready, l)
+	if len(ls.ready) > ls.resting && ls.workers < ls.most {
+		ls.workers++
+		ls.running.Go(ls.work)
+	}
+	ls.roused.Signal()
+	return true
+}
+
+// work carries requests out until nothing is left to do.
+func (ls *lanes) work() {
+	out := ls.outlet()
+	defer out.Close()
+	var batch []*request
+	for {
+		var l *lane
+		if l, batch = ls.take(batch); l == nil {
+			return
+		}
+		ls.carryOut(out, batch)
+		clear(batch)
+		ls.done(l)
+	}
+}
+
+// take returns a lane with some of its requests, nil when the worker is to end. The requests go into batch.
+func (ls *lanes) take(batch []*request) (*lane, []*request) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for len(ls.ready) == 0 {
+		if ls.closed || ls.resting >= laneSpare {
+			ls.workers--
+			return nil, nil
+		}
+		ls.resting++
+		ls.roused.Wait()
+		ls.resting--
+	}
+	l := ls.ready[0]
+	ls.ready[0] = nil
+	ls.ready = ls.ready[1:]
+	n := min(len(l.requests), laneBurst)
+	batch = append(batch[:0], l.requests[:n]...)
+	clear(l.requests[:n])
+	l.requests = l.requests[n:]
+	ls.waiting -= n
+	for _, r := range batch {
+		ls.bytes -= r.message.Bytes()
+	}
+	return l, batch
+}
+
+// done gives a lane back: with more to do it is another worker's turn, or the same one's.
+func (ls *lanes) done(l *lane) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if len(l.requests) == 0 {
+		delete(ls.byKey, l.key)
+		return
+	}
+	ls.ready = append(ls.ready, l)
+	ls.roused.Signal()
+}
+
+// carryOut carries requests out. Answers are staged, and written at the end or before something that may take its time.
+func (ls *lanes) carryOut(out Outlet, batch []*request) {
+	written := 0
+	write := func(upTo int) {
+		out.Flush()
+		for ; written < upTo; written++ {
+			if f := batch[written].answered; f != nil {
+				f()
+			}
+		}
+	}
+	for i, r := range batch {
+		if !r.brief() {
+			write(i)
+		}
+		ls.handle(out, r)
+	}
+	write(len(batch))
+}
+
+// brief tells whether a request is answered at once, so that those behind it do not have to wait.
+func (r *request) brief() bool {
+	return r.call.Endpoint == api.CallDirectGet || r.call.Endpoint == api.CallStreamMessageGet
 }
 
 // close ends all lanes when what they have is carried out.
 func (ls *lanes) close() {
 	ls.mu.Lock()
-	if !ls.closed {
-		ls.closed = true
-		for _, l := range ls.changes {
-			close(l.requests)
-		}
-		for _, l := range ls.looks {
-			close(l.requests)
-		}
-	}
+	ls.closed = true
+	ls.roused.Broadcast()
 	ls.mu.Unlock()
 	ls.running.Wait()
 }

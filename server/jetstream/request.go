@@ -24,12 +24,20 @@ type request struct {
 // seed is for the choice of lanes only.
 var seed = maphash.MakeSeed()
 
-// place says which lane the request belongs to: what is about one stream goes to one.
-func (r *request) place() uint64 {
-	if r.call.Stream == "" {
-		return maphash.String(seed, string(r.message.Reply))
+// lookSpread is on how many lanes requests are that only look at one stream: one that takes its time does not hold up
+// all others.
+const lookSpread = 4
+
+// lane says which lane the request belongs to: all that changes a stream is on one.
+func (r *request) lane() laneKey {
+	key := laneKey{account: r.account, stream: r.call.Stream}
+	switch {
+	case key.stream == "":
+		key.spread = maphash.Bytes(seed, r.message.Reply) % lookWorkers
+	case !r.changes():
+		key.spread = maphash.Bytes(seed, r.message.Reply) % lookSpread
 	}
-	return maphash.String(seed, r.call.Stream)
+	return key
 }
 
 func (r *request) changes() bool { return r.call.Endpoint.Mutates() }
@@ -65,9 +73,19 @@ func (a *account) takeRequest(m *engine.Message) {
 		return // nobody wants to know
 	}
 	r := &request{account: a, call: call, message: m.Clone(), subject: subject}
-	if !a.service.lanes.offer(r) {
+	a.service.file(r, m)
+}
+
+// file lets a request wait for a lane, or drops it if too many do.
+func (s *Service) file(r *request, m *engine.Message) {
+	lanes := s.looks
+	if r.changes() {
+		lanes = s.changes
+	}
+	if !lanes.offer(r) {
 		m.Press()
-		a.service.dropped.Add(1)
+		s.dropped.Add(1)
+		s.overload.note()
 	}
 }
 

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -32,6 +33,8 @@ type Outlet interface {
 type Config struct {
 	Store  *store.Store   // required; closed by whoever opened it, after the service
 	Engine *engine.Engine // required
+	// System returns the account in which the server tells what its operators should know, nil for none.
+	System func() *accounts.Account
 
 	// ServerName and ServerID are shown in answers and advisories.
 	ServerName, ServerID string
@@ -67,10 +70,16 @@ type Limits struct {
 	InactiveThreshold             time.Duration
 	// DefaultMaxConsumers bounds the consumers of a stream that does not say itself; default 1,000.
 	DefaultMaxConsumers int
+	// MaxRequests bounds the requests to the API that wait, MaxLooks those that change nothing, which wait elsewhere; more
+	// are dropped. Default 10,000 each.
+	MaxRequests, MaxLooks int
 }
 
 // defaultMaxConsumers is Limits.DefaultMaxConsumers if that is 0.
 const defaultMaxConsumers = 1000
+
+// defaultMaxRequests is Limits.MaxRequests and MaxLooks if they are 0.
+const defaultMaxRequests = 10_000
 
 // Service answers the JetStream API. Its methods are safe for concurrent use.
 type Service struct {
@@ -79,7 +88,9 @@ type Service struct {
 	ingest   *ingest.Ingest
 	delivery *delivery.Pool
 	sourcing *sourcing.Sourcing
-	lanes    *lanes
+	changes  *lanes // of requests that change something,
+	looks    *lanes // and of those that only look
+	overload overload
 	events   *events
 	allowed  atomic.Pointer[Limits]
 	requests atomic.Int64 // that were answered,
@@ -133,16 +144,18 @@ func New(cfg Config) *Service {
 	if err := sweepSpool(cfg.SpoolDir); err != nil {
 		s.logger.Warn("files of former restores stay", "error", err)
 	}
-	s.lanes = newLanes(s.newOutlet, s.handle)
+	s.overload.tell = s.tellDropped
+	s.changes = newLanes(changeWorkers, func() int { return s.allowed.Load().MaxRequests }, s.newOutlet, s.handle)
+	s.looks = newLanes(lookWorkers, func() int { return s.allowed.Load().MaxLooks }, s.newOutlet, s.handle)
 	s.running.Go(s.events.run)
 	return s
 }
 
 // SetLimits makes these the limits of the server. What exists already is not looked at again.
 func (s *Service) SetLimits(l Limits) {
-	if l.DefaultMaxConsumers == 0 {
-		l.DefaultMaxConsumers = defaultMaxConsumers
-	}
+	l.DefaultMaxConsumers = cmp.Or(l.DefaultMaxConsumers, defaultMaxConsumers)
+	l.MaxRequests = cmp.Or(l.MaxRequests, defaultMaxRequests)
+	l.MaxLooks = cmp.Or(l.MaxLooks, defaultMaxRequests)
 	s.allowed.Store(&l)
 }
 
@@ -211,7 +224,8 @@ func (s *Service) Close() {
 	for _, a := range s.accounts {
 		a.close()
 	}
-	s.lanes.close()
+	s.changes.close()
+	s.looks.close()
 	s.ingest.Close()
 	s.stop()
 	s.running.Wait()
