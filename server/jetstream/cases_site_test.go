@@ -43,13 +43,18 @@ func (s *site) open() {
 // restart ends the server and starts another one on the same store.
 func (s *site) restart() {
 	s.t.Helper()
+	s.stop()
+	s.open()
+}
+
+func (s *site) stop() {
+	s.t.Helper()
 	s.conn.Close()
 	ctx, cancel := context.WithTimeout(s.t.Context(), servertest.Patience)
 	defer cancel()
 	if err := s.server.Shutdown(ctx); err != nil {
 		s.t.Fatalf("shut down: %v", err)
 	}
-	s.open()
 }
 
 // reply is an answer of the API.
@@ -292,7 +297,7 @@ func (s *site) get(stream, body string) stored {
 // last message did). body is a pull request, whose batch is n.
 func (s *site) pull(stream, consumer, body string, n int) (messages []*nats.Msg, status string) {
 	s.t.Helper()
-	inbox := s.conn.NewRespInbox()
+	inbox := s.conn.NewInbox()
 	sub, err := s.conn.SubscribeSync(inbox)
 	if err != nil {
 		s.t.Fatal(err)
