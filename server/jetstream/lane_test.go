@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -152,7 +153,8 @@ func TestTooManyRequests(t *testing.T) {
 		advisory.Dropped < 1 || advisory.Dropped > requests {
 		t.Errorf("got %s", m.Data)
 	}
-	if err := ask(nc, "INFO", nil, nil); err != nil {
-		t.Errorf("after that: %v", err)
-	}
+	servertest.Eventually(t, "an answer after that", func() bool {
+		_, err := nc.Request("$JS.API.INFO", nil, time.Second)
+		return err == nil
+	})
 }
