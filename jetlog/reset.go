@@ -125,6 +125,7 @@ func (c *Consumer) lastsFrom(seq uint64, m Messages) ([]uint64, error) {
 // below it stay exhausted, so that they are not lost from a stream that keeps what is not settled.
 func (c *Consumer) resetTo(seq uint64, lasts []uint64) Consumer {
 	changed := *c
+	changed.lastDelivered, changed.lastAcked = 0, 0
 	changed.delivered = Position{Stream: seq - 1}
 	changed.floor = changed.delivered
 	changed.acks, changed.timers, changed.queue = ackPending{}, nil, redelivery{}
