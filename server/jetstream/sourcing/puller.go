@@ -40,6 +40,7 @@ type puller struct {
 	box     mailbox
 	session *session // whose messages are wanted, nil for none
 	bytes   int      // of the messages in the mailbox, and of those that were taken out of it and not looked at
+	full    bool     // there was no room for a message of the session: those behind it mean nothing
 	heard   time.Time
 	running bool // the goroutine exists
 	closed  bool
@@ -54,14 +55,13 @@ type mailbox struct {
 	messages []*engine.Message
 	answer   *engine.Message
 	outcomes []*outcome
-	lost     bool // a message had no room
 	hurry    bool // the origin may be there now
 	renew    bool // the origin is another one
 	tick     bool // time has passed
 }
 
 func (b *mailbox) empty() bool {
-	return len(b.messages) == 0 && b.answer == nil && len(b.outcomes) == 0 && !b.lost && !b.hurry && !b.renew && !b.tick
+	return len(b.messages) == 0 && b.answer == nil && len(b.outcomes) == 0 && !b.hurry && !b.renew && !b.tick
 }
 
 // shown is what infos say.
@@ -120,9 +120,9 @@ func (p *puller) receive(s *session, m *engine.Message) {
 	size := m.Bytes() + messageOverhead
 	p.post(func(b *mailbox) {
 		switch {
-		case p.session != s:
+		case p.session != s, p.full:
 		case p.bytes+size > inboxBytes:
-			b.lost = true
+			p.full, b.tick = true, true
 		default:
 			p.heard = time.Now()
 			p.bytes += size
@@ -213,6 +213,13 @@ func (p *puller) isClosed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.closed
+}
+
+// overflown tells whether all messages of the session that had room were looked at, and there were more.
+func (p *puller) overflown() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.full && len(p.box.messages) == 0 && len(p.run.held) == 0
 }
 
 // lastHeard is when the origin was last heard of.

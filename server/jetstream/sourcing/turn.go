@@ -94,9 +94,6 @@ func (p *puller) turn(b *mailbox) {
 	}
 	if p.session != nil {
 		p.run.held = append(p.run.held, b.messages...)
-		if b.lost {
-			p.fail(nil)
-		}
 	}
 	p.process()
 	p.answerFlows()
@@ -256,8 +253,8 @@ func (p *puller) leave() {
 
 // drain forgets the messages in the mailbox. The caller holds mu.
 func (p *puller) drain() {
-	p.box.messages, p.box.answer, p.box.lost = nil, nil, false
-	p.bytes = 0
+	p.box.messages, p.box.answer = nil, nil
+	p.bytes, p.full = 0, false
 }
 
 // care sees to it that there is a session, or that there will be one, and when to look again.
@@ -268,6 +265,8 @@ func (p *puller) care() {
 		switch {
 		case r.broken:
 			p.fail(r.refusal)
+		case p.overflown():
+			p.fail(nil)
 		case s.answered && len(r.held) == 0 && now.Sub(p.lastHeard()) >= silenceMost:
 			p.fail(nil)
 		case !s.answered && !now.Before(r.due):
