@@ -87,6 +87,9 @@ func runModel(t *testing.T, seed uint64, steps int) {
 // disturb does something that must not show.
 func (w *twin) disturb(step int) {
 	w.t.Helper()
+	if w.g.chance(5) {
+		w.pack()
+	}
 	if w.g.chance(8) {
 		if err := w.store.Flush(); err != nil {
 			w.t.Fatalf("step %d: %v", step, err)

@@ -37,15 +37,19 @@ func (t *Stream) Propose(ctx context.Context, c command.Command) (jetlog.Result,
 // called with the result later. Commands that one goroutine starts are carried out in that order. done
 // runs on the goroutine that applies: it must be quick, and must not wait for another command. With an
 // error it is not called. The command must not change any more.
-func (t *Stream) Start(ctx context.Context, c command.Command, done func(jetlog.Result, error)) error {
-	if !t.store.allowed[c.Kind()] {
-		return fmt.Errorf("command of kind %d: feature level is %d: %w", c.Kind(), t.store.cfg.Level, ErrNewer)
+func (t *Stream) Start(ctx context.Context, c command.Command, f func(jetlog.Result, error)) error {
+	return t.start(ctx, entry{stream: t, command: c, answers: done(f)})
+}
+
+func (t *Stream) start(ctx context.Context, e entry) error {
+	kind := e.kind()
+	if !t.store.allowed[kind] {
+		return fmt.Errorf("command of kind %d: feature level is %d: %w", kind, t.store.cfg.Level, ErrNewer)
 	}
 	if t.log() == nil {
-		return t.startInMemory(c, done)
+		return t.startInMemory(&e)
 	}
-	publish := c.Kind().Stores()
-	if publish {
+	if kind.Stores() {
 		if err := t.store.admit(ctx); err != nil {
 			return err
 		}
@@ -55,7 +59,7 @@ func (t *Stream) Start(ctx context.Context, c command.Command, done func(jetlog.
 	}
 	var changed <-chan struct{}
 	for {
-		err := t.append(c, publish, done)
+		err := t.append(&e, kind.Stores())
 		if !errors.Is(err, context.Canceled) {
 			return err
 		}
@@ -75,39 +79,38 @@ func (t *Stream) Start(ctx context.Context, c command.Command, done func(jetlog.
 	}
 }
 
-// append puts a command into the log and into the queue of its shard. It does not wait: the error is
+// append puts an entry into the log and into the queue of its shard. It does not wait: the error is
 // context.Canceled when the log would have.
-func (t *Stream) append(c command.Command, publish bool, done func(jetlog.Result, error)) error {
+func (t *Stream) append(e *entry, publish bool) error {
 	t.gate.Lock()
 	defer t.gate.Unlock()
 	if err := t.usable(); err != nil {
 		return err
 	}
-	t.encoded = command.Append(t.encoded[:0], c)
-	t.record[0] = wal.Record{
-		Group: t.id, Kind: commandRecord, Index: t.appended.Add(1), Payload: t.encoded,
-		Relaxed: t.relaxed && !t.syncing.always.Load(),
-	}
-	var position wal.Position
+	n := uint64(e.count())
+	r := &t.record[0]
+	*r = wal.Record{Group: t.id, Index: t.appended.Add(n), Relaxed: t.relaxed && !t.syncing.always.Load()}
+	t.encoded, r.Kind = e.encode(t.encoded[:0])
+	r.Payload = t.encoded
 	var err error
 	if publish {
-		position, err = t.store.log.Append(t.store.never, t.record[:]...)
+		e.position, err = t.store.log.Append(t.store.never, t.record[:]...)
 	} else {
-		position, err = t.store.log.AppendReserved(t.store.never, t.record[:]...)
+		e.position, err = t.store.log.AppendReserved(t.store.never, t.record[:]...)
 	}
 	if err != nil {
-		t.appended.Add(^uint64(0))
+		t.appended.Add(-n)
 		return t.store.refusal(err)
 	}
 	if cap(t.encoded) > encodedMax {
 		t.encoded = nil
 	}
-	t.shard.push(entry{stream: t, command: c, position: position, done: done})
+	t.shard.push(e)
 	return nil
 }
 
 // encodedMax is how large a buffer for commands a stream keeps.
-const encodedMax = 64 << 10
+const encodedMax = 512 << 10
 
 // refusal makes errors of the log those of the store.
 func (s *Store) refusal(err error) error {
@@ -122,75 +125,84 @@ func (s *Store) refusal(err error) error {
 	return err
 }
 
+// step is a command on its way through apply.
+type step struct {
+	command  command.Command
+	position wal.Position
+	outcome
+}
+
 // apply carries out commands that are safe, and answers them. With a failure of the store they are only
 // answered.
-func (t *Stream) apply(a *asker, batch []entry, outcomes []outcome, failure error) {
+func (t *Stream) apply(w *applier, batch []entry, failure error) {
+	last := batch[len(batch)-1].position
 	if failure == nil && t.syncing.always.Load() {
 		// The log, or the shard, promises less than this stream does.
-		if err := t.log().WaitSynced(context.Background(), batch[len(batch)-1].position); err != nil {
+		if err := t.log().WaitSynced(context.Background(), last); err != nil {
 			failure = t.halt(t.store.refusal(err))
 		}
 	}
-	for n := 0; failure == nil && n < len(batch); {
-		n += t.applySome(a, batch[n:], outcomes[n:])
-		if a.asked {
-			a.learn()
+	steps := w.expand(batch, failure)
+	for n := 0; failure == nil && n < len(steps); {
+		n += t.applySome(&w.asker, steps[n:])
+		if w.asker.asked {
+			w.asker.learn()
 		}
 	}
 	if failure == nil {
-		t.hasten(batch[len(batch)-1].position)
+		t.hasten(last)
 	}
-	for i := range batch {
-		if failure != nil {
-			outcomes[i].err = failure
-		}
-		batch[i].done(outcomes[i].result, outcomes[i].err)
-		outcomes[i] = outcome{}
-	}
+	w.answer(batch)
 }
 
 // applySome carries commands out under one lock, up to one that has to ask a file, and returns how many. The
 // first that cannot be read halts the stream: those behind it must not be applied to a state that lacks
 // it. What the asker knows is for the first command.
-func (t *Stream) applySome(a *asker, batch []entry, outcomes []outcome) int {
+func (t *Stream) applySome(a *asker, steps []step) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for n := range batch {
-		e, o := &batch[n], &outcomes[n]
-		if o.err = t.Err(); o.err != nil {
-			t.strand(e)
+	for n := range steps {
+		s := &steps[n]
+		if s.err = t.Err(); s.err != nil {
+			t.strand(s)
 			continue
 		}
 		t.body.asker = a
-		o.result, o.err = t.state.Apply(e.command, t.messages)
+		s.result, s.err = t.state.Apply(s.command, t.messages)
 		t.body.asker = nil
-		if o.err != nil {
+		if s.err != nil {
 			if again, err := a.pending(); again && err == nil {
 				return n
 			}
-			o.err = t.halt(damageOf(t.id, t.name, o.err))
-			t.strand(e)
+			s.err = t.halt(damageOf(t.id, t.name, s.err))
+			t.strand(s)
 			continue
 		}
-		t.position = e.position
+		t.position = s.position
 		a.forget()
-		if e.command.Kind() == command.KindConfigure {
+		if s.command.Kind() == command.KindConfigure {
 			t.promise(t.state.Config())
 		}
 	}
-	return len(batch)
+	return len(steps)
 }
 
-// startInMemory carries out a command of a stream without a log.
-func (t *Stream) startInMemory(c command.Command, done func(jetlog.Result, error)) error {
+// startInMemory carries out what a stream without a log is to do.
+func (t *Stream) startInMemory(e *entry) error {
 	if err := t.usable(); err != nil {
 		return err
 	}
-	result, err := t.applyOne(c)
-	if configure, ok := c.(*command.Configure); ok && err == nil && result.Code == 0 {
-		err = t.store.remember(t, configure.Config)
+	for i := range e.count() {
+		c := e.at(i)
+		result, err := t.applyOne(c)
+		if configure, ok := c.(*command.Configure); ok && err == nil && result.Code == 0 {
+			err = t.store.remember(t, configure.Config)
+		}
+		e.answers.Answer(i, result, err)
 	}
-	done(result, err)
+	if f := e.answers.Answered(); f != nil {
+		f.Flush()
+	}
 	return nil
 }
 

@@ -56,9 +56,7 @@ func (s *Store) replay(recovered *wal.Recovered, report *Report) error {
 		if err != nil {
 			return err
 		}
-		if applied {
-			report.Replayed++
-		}
+		report.Replayed += applied
 	}
 	for _, t := range s.Streams() {
 		t.judge(damage)
@@ -73,42 +71,55 @@ func (s *Store) replay(recovered *wal.Recovered, report *Report) error {
 	return nil
 }
 
-// replay applies a command of the log, unless the state has it already. A command that is missing before
-// it stops the stream.
-func (t *Stream) replay(e *wal.Entry, damage damages) (applied bool, err error) {
+// replay applies a record of the log, but for what the state has of it already, and returns how many commands it has
+// applied. A command that is missing before it stops the stream.
+func (t *Stream) replay(r *wal.Entry, damage damages) (applied int, err error) {
 	if t.Err() != nil {
-		r := e.Record
-		r.Payload = append([]byte(nil), r.Payload...)
-		t.keep(r, e.Position)
-		return false, nil
+		t.keepCopy(r)
+		return 0, nil
 	}
 	have := t.state.Applied()
-	switch {
-	case e.Index <= have:
-		t.position = e.Position
-		return false, nil
-	case e.Index > have+1:
-		d := damage.before(t.position, e.Position)
-		_ = t.halt(logDamage(t.id, t.name, d, have+1, e.Index-1))
-		return t.replay(e, damage) // keeps it
+	if r.Index <= have {
+		t.position = r.Position
+		return 0, nil
 	}
-	c, err := command.Decode(append([]byte(nil), e.Payload...))
+	e, err := decode(&r.Record)
 	if errors.Is(err, command.ErrNewer) {
-		return false, fmt.Errorf("stream %q, command %d: %w", t.name, e.Index, err)
-	}
-	if err == nil && !t.store.allowed[c.Kind()] {
-		return false, fmt.Errorf("stream %q, command %d of kind %d: the feature level is set to %d: %w", t.name, e.Index, c.Kind(), t.store.cfg.Level, ErrNewer)
-	}
-	if err == nil {
-		_, err = t.state.Apply(c, t.messages)
+		return 0, fmt.Errorf("stream %q, command %d: %w", t.name, r.Index, err)
 	}
 	if err != nil {
 		_ = t.halt(damageOf(t.id, t.name, err))
-		return t.replay(e, damage) // keeps it
+		t.keepCopy(r)
+		return 0, nil
 	}
-	t.position = e.Position
-	t.appended.Store(e.Index)
-	return true, nil
+	n := uint64(e.count())
+	if r.Index-have > n {
+		d := damage.before(t.position, r.Position)
+		_ = t.halt(logDamage(t.id, t.name, d, have+1, r.Index-n))
+		t.keepCopy(r)
+		return 0, nil
+	}
+	if !t.store.allowed[e.kind()] {
+		return 0, fmt.Errorf("stream %q, command %d of kind %d: the feature level is set to %d: %w", t.name, r.Index, e.kind(), t.store.cfg.Level, ErrNewer)
+	}
+	for i := n - (r.Index - have); i < n; i++ {
+		if _, err := t.state.Apply(e.at(int(i)), t.messages); err != nil {
+			_ = t.halt(damageOf(t.id, t.name, err))
+			t.keepCopy(r)
+			return applied, nil
+		}
+		t.position = r.Position
+		applied++
+	}
+	t.appended.Store(r.Index)
+	return applied, nil
+}
+
+// keepCopy keeps a record that a halted stream cannot apply.
+func (t *Stream) keepCopy(e *wal.Entry) {
+	r := e.Record
+	r.Payload = append([]byte(nil), r.Payload...)
+	t.keep(r, e.Position)
 }
 
 // damages are what the log has lost.

@@ -6,22 +6,11 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"runnel/jetlog"
-	"runnel/jetlog/command"
-	"runnel/jetlog/order"
 	"runnel/jetlog/wal"
 )
 
 // queueLimit is how many commands of a shard may wait between the log and their result.
 const queueLimit = 1 << 15
-
-// entry is a command that is in the log.
-type entry struct {
-	stream   *Stream
-	command  command.Command
-	position wal.Position
-	done     func(jetlog.Result, error)
-}
 
 // shard applies the commands of some streams, in the order of the log, as soon as they are safe.
 //
@@ -30,7 +19,7 @@ type shard struct {
 	log     func() *wal.Log
 	written bool // what is written is safe enough
 
-	waiting atomic.Int64 // length of queue behind head
+	waiting atomic.Int64 // commands in queue behind head
 
 	mu      sync.Mutex // guards everything below
 	work    sync.Cond  // the applier waits
@@ -75,7 +64,7 @@ func (sh *shard) admit(ctx context.Context) error {
 func (sh *shard) full() <-chan struct{} {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if len(sh.queue)-sh.head < queueLimit {
+	if sh.waiting.Load() < queueLimit {
 		return nil
 	}
 	if sh.space == nil {
@@ -84,12 +73,12 @@ func (sh *shard) full() <-chan struct{} {
 	return sh.space
 }
 
-// push adds a command that was appended to the log.
-func (sh *shard) push(e entry) {
+// push adds what was appended to the log.
+func (sh *shard) push(e *entry) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	sh.queue = append(sh.queue, e)
-	sh.waiting.Add(1)
+	sh.queue = append(sh.queue, *e)
+	sh.waiting.Add(int64(e.count()))
 	if len(sh.queue)-sh.head == 1 && (e.position <= sh.safe() || sh.failure != nil) {
 		sh.work.Signal()
 	}
@@ -148,7 +137,11 @@ func (sh *shard) take(out []entry) (batch []entry, failure error, ok bool) {
 
 // drop forgets the queue up to a place.
 func (sh *shard) drop(n int) {
-	sh.waiting.Add(int64(sh.head - n))
+	done := 0
+	for i := sh.head; i < n; i++ {
+		done += sh.queue[i].count()
+	}
+	sh.waiting.Add(int64(-done))
 	clear(sh.queue[sh.head:n])
 	sh.head = n
 	if sh.head == len(sh.queue) {
@@ -164,32 +157,17 @@ func (sh *shard) drop(n int) {
 	}
 }
 
-// applyAtOnce is how many commands of a stream are applied without letting readers in between.
-const applyAtOnce = 256
-
 // run is the applier.
 func (sh *shard) run() {
 	var batch []entry
-	outcomes := make([]outcome, applyAtOnce)
-	var asker asker
-	// A stream is locked, and its state is brought into the processor's caches, once for all its commands.
-	var grouper order.Grouper[entry]
-	slot := func(e *entry) *int { return &e.stream.group }
+	var w applier
 	for {
 		var failure error
 		var ok bool
 		if batch, failure, ok = sh.take(batch[:0]); !ok {
 			return
 		}
-		for rest := grouper.Group(batch, slot); len(rest) > 0; {
-			n := 1
-			for n < min(len(rest), applyAtOnce) && rest[n].stream == rest[0].stream {
-				n++
-			}
-			rest[0].stream.apply(&asker, rest[:n], outcomes[:n], failure)
-			rest = rest[n:]
-		}
-		grouper.Clear()
+		w.apply(batch, failure)
 		clear(batch)
 	}
 }

@@ -9,12 +9,12 @@ import (
 )
 
 // strand keeps a command that a halted stream cannot apply. The caller holds mu.
-func (t *Stream) strand(e *entry) {
+func (t *Stream) strand(s *step) {
 	if t.state == nil {
 		return // deleted
 	}
 	index := t.state.Applied() + uint64(len(t.stranded)) + 1
-	t.keep(wal.Record{Group: t.id, Kind: commandRecord, Index: index, Payload: command.Append(nil, e.command)}, e.position)
+	t.keep(wal.Record{Group: t.id, Kind: commandRecord, Index: index, Payload: command.Append(nil, s.command)}, s.position)
 }
 
 // keep adds a record to those that are stranded.

@@ -1,0 +1,80 @@
+package store
+
+import (
+	"slices"
+
+	"runnel/jetlog/order"
+)
+
+// applyAtOnce is how many commands of a stream are applied without letting readers in between; a pack is not
+// divided.
+const applyAtOnce = 256
+
+// applier is what whoever applies the commands of a shard keeps from one batch to the next.
+type applier struct {
+	asker asker
+	// A stream is locked, and its state is brought into the processor's caches, once for all its commands.
+	grouper order.Grouper[entry]
+	steps   []step
+	flushes []Flusher // who is to be flushed at the end of the batch
+}
+
+// apply carries out what is safe, and answers it. With a failure of the store it is only answered.
+func (w *applier) apply(batch []entry, failure error) {
+	slot := func(e *entry) *int { return &e.stream.group }
+	for rest := w.grouper.Group(batch, slot); len(rest) > 0; {
+		n := together(rest)
+		rest[0].stream.apply(w, rest[:n], failure)
+		rest = rest[n:]
+	}
+	w.grouper.Clear()
+	for i, f := range w.flushes {
+		w.flushes[i] = nil
+		f.Flush()
+	}
+	w.flushes = w.flushes[:0]
+}
+
+// together returns how many entries at the beginning are of one stream, and not too many for one lock.
+func together(batch []entry) int {
+	n, commands := 1, batch[0].count()
+	for ; n < len(batch) && batch[n].stream == batch[0].stream; n++ {
+		if commands += batch[n].count(); commands > applyAtOnce {
+			break
+		}
+	}
+	return n
+}
+
+// expand returns the commands of a batch one by one, in memory that is used again. They have failed if there is a
+// failure.
+func (w *applier) expand(batch []entry, failure error) []step {
+	w.steps = w.steps[:0]
+	for i := range batch {
+		e := &batch[i]
+		for j := range e.count() {
+			w.steps = append(w.steps, step{command: e.at(j), position: e.position, outcome: outcome{err: failure}})
+		}
+	}
+	return w.steps
+}
+
+// answer gives everybody what the steps have come to, and forgets it.
+func (w *applier) answer(batch []entry) {
+	steps := w.steps
+	for i := range batch {
+		e := &batch[i]
+		n := e.count()
+		for j := range steps[:n] {
+			e.answers.Answer(j, steps[j].result, steps[j].err)
+		}
+		steps = steps[n:]
+		if f := e.answers.Answered(); f != nil && !slices.Contains(w.flushes, f) {
+			w.flushes = append(w.flushes, f)
+		}
+	}
+	clear(w.steps)
+	if cap(w.steps) > 4*applyAtOnce {
+		w.steps = nil
+	}
+}
