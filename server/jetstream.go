@@ -39,6 +39,7 @@ func (s *Server) openJetStream(o *conf.Options) error {
 	if err != nil {
 		return fmt.Errorf("jetstream: %w", err)
 	}
+	cfg.OnFailed = s.storeFailed
 	opened, report, err := store.Open(cfg)
 	if err != nil {
 		return fmt.Errorf("jetstream: open the store in %s: %w", dir, err)
@@ -71,6 +72,14 @@ func (s *Server) openJetStream(o *conf.Options) error {
 	})
 	s.serveAccounts(s.state.Load())
 	return nil
+}
+
+// storeFailed ends the server: the disk did not keep what it was given, so nothing that comes from now on could be
+// acknowledged, and what is on disk is known only after a start.
+func (s *Server) storeFailed(err error) {
+	s.failure.CompareAndSwap(nil, &err)
+	s.logger.Error("the server stops, since its disk has failed; start it again when the disk is well", "error", err)
+	_ = s.Close() // it closes what the failure has left
 }
 
 // storeConfig is the store's part of the options.

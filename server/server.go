@@ -67,6 +67,7 @@ type Server struct {
 	stop      context.CancelFunc
 	done      chan struct{}
 	shutdown  sync.Once
+	failure   atomic.Pointer[error] // why it ended by itself
 
 	// mu serialises reloads and guards subscribed.
 	mu         sync.Mutex
@@ -215,6 +216,14 @@ func reachable(ip net.IP) string {
 
 // Done is closed when the server has ended.
 func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Err is nil, or says why the server has ended, or is about to, without being told to: its disk has failed.
+func (s *Server) Err() error {
+	if f := s.failure.Load(); f != nil {
+		return *f
+	}
+	return nil
+}
 
 // Wait returns when the server has ended.
 func (s *Server) Wait() { <-s.done }

@@ -166,7 +166,8 @@ func (p *process) run(ctx context.Context, received <-chan os.Signal) int {
 }
 
 // end shuts the server down, if it has not ended already, and cleans up. The
-// exit code is 0 even if connections had to be cut: what was asked for is done.
+// exit code is 0 even if connections had to be cut, since what was asked for is
+// done; it is 1 if the server ended by itself because its disk failed.
 func (p *process) end() int {
 	p.tell(p.manager.stopping())
 	p.logger.Info("Initiating Shutdown...")
@@ -182,6 +183,10 @@ func (p *process) end() int {
 	defer p.mu.Unlock()
 	if err := p.files.remove(); err != nil {
 		p.logger.Warn(err.Error())
+	}
+	if err := p.server.Err(); err != nil {
+		p.logger.Log(ctx, logs.LevelFatal, "the server ended by itself: "+err.Error())
+		return 1
 	}
 	p.logger.Info("Server Exiting..")
 	return 0

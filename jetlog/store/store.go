@@ -49,6 +49,9 @@ type Config struct {
 	Shards     int              // goroutines that apply; default one per processor, at most 8
 	Clock      func() time.Time // default time.Now
 	Logger     *slog.Logger     // default: nothing is logged
+	// OnFailed is called once, on a goroutine of its own, when the store has failed: ErrFailed. Nothing is answered any
+	// more; the process should end.
+	OnFailed func(error)
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -164,6 +167,9 @@ func (s *Store) fail(cause error) error {
 		return s.Err()
 	}
 	s.logger.Error("store has failed", "error", cause)
+	if s.cfg.OnFailed != nil {
+		go s.cfg.OnFailed(err)
+	}
 	for sh := range s.allShards() {
 		sh.fail(err)
 	}

@@ -66,12 +66,18 @@ func TestContexts(t *testing.T) {
 func TestFailedSync(t *testing.T) {
 	memory := vfs.NewMemory()
 	fault := vfs.NewFault(memory)
-	s := open(t, small(fault))
+	cfg := small(fault)
+	told := make(chan error, 1)
+	cfg.OnFailed = func(err error) { told <- err }
+	s := open(t, cfg)
 	stream := create(t, s, unlimited("S"))
 	publish(t, stream, 5)
 	fault.Fail(vfs.Rule{Kinds: vfs.OpsSync, Name: "*.wal"})
 	if _, err := stream.Propose(context.Background(), &command.Publish{Time: 1, Subject: "S.x"}); !errors.Is(err, store.ErrFailed) {
 		t.Errorf("publish: %v", err)
+	}
+	if err := <-told; !errors.Is(err, store.ErrFailed) {
+		t.Errorf("the owner was told %v, want %v", err, store.ErrFailed)
 	}
 	for name, do := range map[string]func() error{
 		"create":  func() error { _, err := s.Create("A", unlimited("T")); return err },
