@@ -19,6 +19,7 @@ type deadlines struct {
 	timer   *time.Timer
 	rings   int64 // when the timer does, 0 when it is not set
 	working bool  // a command is under way
+	lapsed  bool  // something was taken up, and its consumers do not know yet
 	closed  bool
 }
 
@@ -79,6 +80,16 @@ func (d *deadlines) work(working bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.working = working
+	d.lapsed = d.lapsed || !working
+}
+
+// takeLapsed reports whether consumers have to be told.
+func (d *deadlines) takeLapsed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	lapsed := d.lapsed
+	d.lapsed = false
+	return lapsed
 }
 
 // look finds out when something is overdue. If that has come, a command takes it up; otherwise the timer is set.
@@ -86,9 +97,12 @@ func (d *deadlines) look() {
 	s := d.stream
 	var next int64
 	var failed []string
+	lapsed := d.takeLapsed()
 	err := s.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
 		next = state.NextAckDeadline()
-		failed = withRedelivery(state)
+		if lapsed {
+			failed = withRedelivery(state)
+		}
 		return nil
 	})
 	for _, name := range failed {
