@@ -103,12 +103,14 @@ func (i *Internal) ID() uint64 { return i.id }
 func (w *worker) hand(i *Internal, m Message) {
 	w.message = m
 	w.message.worker = w
+	w.serving = i
 	i.handler(&w.message)
-	w.message = Message{}
+	w.message, w.serving = Message{}, nil
 }
 
 // Subscribe makes the server itself a subscriber of account a. The handler runs on the worker of the publisher,
-// also of a [Publisher], so it must neither block nor publish: it hands the message on. Its message is valid during
+// also of a [Publisher], so it must neither block nor publish: it hands the message on, or answers it by
+// [Message.Respond]. Its message is valid during
 // the call only.
 func (e *Engine) Subscribe(a *accounts.Account, subject, queue string, handler func(*Message)) *Internal {
 	i := &Internal{id: e.nextID.Add(1), handler: handler, account: a}

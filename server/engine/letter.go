@@ -31,6 +31,15 @@ func (l *letter) address(to, subject, reply string, header, payload []byte) {
 	l.head, l.bare = l.head[:0], l.bare[:0]
 }
 
+// answer begins a new letter to who waits for an answer.
+func (l *letter) answer(reply, header, payload []byte) {
+	l.to = append(l.to[:0], reply...)
+	l.subject = append(l.subject[:0], reply...)
+	l.reply = l.reply[:0]
+	l.header, l.payload = header, payload
+	l.head, l.bare = l.head[:0], l.bare[:0]
+}
+
 // copyOf makes the letter one with the content of f.
 func (l *letter) copyOf(f *wire.Frame) {
 	l.to = append(l.to[:0], f.Subject...)

@@ -73,6 +73,25 @@ func paths() []path {
 			messages: batchMessages, subscribe: subscribers(1, "_INBOX.me.*", ""), outMost: 1, unique: true,
 		},
 		{
+			// The prefix entry of the replies serves the answers, too.
+			name: "answered",
+			batch: func(n int) []byte {
+				replies = replies[:0]
+				for i := range batchMessages {
+					replies = append(strconv.AppendInt(append(replies, "PUB svc _INBOX.me."...), int64(n*batchMessages+i), 10), " 2\r\nhi\r\n"...)
+				}
+				return replies
+			},
+			messages: batchMessages, outMost: 1, unique: true,
+			subscribe: func(x *fixture) {
+				subscribers(1, "_INBOX.me.*", "")(x)
+				x.Subscribe(x.door.policy.Global(), "svc", "", func(m *Message) {
+					var buffer [64]byte
+					m.Respond(append(buffer[:0], header...), m.Payload)
+				})
+			},
+		},
+		{
 			// More subjects than fit at times: a bucket with more than it has places forgets some.
 			name: "wildcard-10000", batch: func(int) []byte { return many }, messages: 10_000,
 			subscribe: subscribers(1, "shop.*.item.>", ""), outMost: 1, spare: 0.7,

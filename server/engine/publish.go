@@ -129,6 +129,9 @@ func (w *worker) publishSlow(c *Conn, e *entry, f *wire.Frame) error {
 	if w.route(c, e, f) == 0 && f.Reply != nil && w.flags&flagNoResponders != 0 {
 		w.noResponders(c, w.profile, f.Subject, f.Reply)
 	}
+	if len(w.answers) > 0 {
+		w.respond()
+	}
 	return nil
 }
 

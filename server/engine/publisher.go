@@ -143,5 +143,9 @@ func (w *worker) begin() {
 // post sends one message of the server itself.
 func (w *worker) post(a *accounts.Account, to, queue, subject, reply string, header, payload []byte) int {
 	w.letter.address(to, subject, reply, header, payload)
-	return w.send(w.match.lookup(a.Profile(), w.letter.to), queue)
+	n := w.send(w.match.lookup(a.Profile(), w.letter.to), queue)
+	if len(w.answers) > 0 {
+		w.respond()
+	}
+	return n
 }

@@ -48,6 +48,10 @@ type worker struct {
 
 	ending []Flusher // internal subscribers who wait for the end of the batch
 
+	serving       *Internal // whose handler runs
+	answers       []answer  // of handlers, to the message that is being routed
+	answersMemory []byte    // that they take
+
 	letter  letter   // scratch of messages that are not delivered as they came
 	message Message  // scratch of internal deliveries
 	buffers [][]byte // scratch
