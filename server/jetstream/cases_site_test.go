@@ -21,6 +21,7 @@ import (
 // site is a server with JetStream on a folder that outlives it, and a client of it.
 type site struct {
 	t      *testing.T
+	dir    string // its folder
 	config string
 	server *server.Server
 	conn   *nats.Conn
@@ -29,7 +30,8 @@ type site struct {
 // newSite starts a server. more stands in its config beside jetstream.
 func newSite(t *testing.T, more string) *site {
 	t.Helper()
-	s := &site{t: t, config: fmt.Sprintf("server_name: case\njetstream { store_dir: %q, sync: os }\n%s", t.TempDir(), more)}
+	dir := t.TempDir()
+	s := &site{t: t, dir: dir, config: fmt.Sprintf("server_name: case\njetstream { store_dir: %q, sync: os }\n%s", dir, more)}
 	s.open()
 	return s
 }
