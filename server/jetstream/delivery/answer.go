@@ -19,12 +19,8 @@ type answer struct {
 	next   *Request      // what is asked for with it
 }
 
-const (
-	// answersMax is how many answers may wait for a turn; more are dropped, and their messages come again.
-	answersMax = 1 << 17
-	// answersAtOnce is how many answers are put into one command.
-	answersAtOnce = 4096
-)
+// answersAtOnce is how many answers are put into one command.
+const answersAtOnce = 4096
 
 // newAnswer reads an acknowledgement; it is false for what is none. Nothing of the payload is kept.
 func newAnswer(a *Ack) (answer, bool) {
@@ -45,13 +41,13 @@ func newAnswer(a *Ack) (answer, bool) {
 	return out, true
 }
 
-// answer puts an answer into the mailbox.
+// answer puts an answer into the mailbox. The message of one that has no room comes again.
 func (b *mailbox) answer(a *answer) {
 	if a.next != nil {
 		b.request(*a.next)
 		a.next = nil
 	}
-	if len(b.answers) < answersMax {
+	if b.room(len(a.reply) + len(a.reason)) {
 		b.answers = append(b.answers, *a)
 	}
 }

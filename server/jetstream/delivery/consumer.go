@@ -86,6 +86,7 @@ type settle struct {
 
 // mailbox is what happened to a consumer since its last turn.
 type mailbox struct {
+	bytes    int // of what clients have sent
 	answers  []answer
 	requests []Request
 	landings []landing

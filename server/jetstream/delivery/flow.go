@@ -87,9 +87,6 @@ type flow struct {
 	last    uint64
 }
 
-// flowsMax is how many answers may wait for a turn; more mean nothing.
-const flowsMax = 64
-
 // newFlow reads an answer. Nothing of the header is kept.
 func newFlow(subject string, header []byte) flow {
 	f := flow{subject: subject}
@@ -101,7 +98,7 @@ func newFlow(subject string, header []byte) flow {
 
 // flow puts an answer into the mailbox.
 func (b *mailbox) flow(f flow) {
-	if len(b.flows) < flowsMax {
+	if b.room(len(f.subject)) {
 		b.flows = append(b.flows, f)
 	}
 }

@@ -32,11 +32,12 @@ type message struct {
 // String is the message in short: the payload, or the status line with what follows it.
 func (m message) String() string {
 	if code, text := headers.StatusOf([]byte(m.header)); code != 0 {
-		line := fmt.Sprintf("%d %s", code, text)
+		var line strings.Builder
+		fmt.Fprintf(&line, "%d %s", code, text)
 		for name, value := range headers.All([]byte(m.header)) {
-			line += fmt.Sprintf(" %s=%s", strings.TrimPrefix(string(name), "Nats-"), value)
+			fmt.Fprintf(&line, " %s=%s", strings.TrimPrefix(string(name), "Nats-"), value)
 		}
-		return line
+		return line.String()
 	}
 	return m.payload
 }

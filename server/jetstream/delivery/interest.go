@@ -13,8 +13,9 @@ type interestEntry = subjects.Entry[*consumer]
 type interest struct {
 	tree *subjects.Tree[*consumer]
 
-	mu    sync.Mutex // guards known
+	mu    sync.Mutex // guards the next two
 	known map[string]*matched
+	size  int // of all that is known: a subject counts as one, and so does each consumer
 }
 
 // matched are the consumers that messages on a subject concern, while the stamp is valid. It does not change.
@@ -23,8 +24,8 @@ type matched struct {
 	consumers []*consumer
 }
 
-// knownMax is of how many subjects it is remembered whom they concern.
-const knownMax = 1 << 15
+// knownMax is how much is remembered.
+const knownMax = 1 << 17
 
 func newInterest() *interest {
 	return &interest{tree: subjects.NewTree[*consumer](), known: make(map[string]*matched)}
@@ -37,13 +38,14 @@ func (n *interest) match(subject string) []*consumer {
 	if m := n.known[subject]; m != nil && m.stamp.Valid() {
 		return m.consumers
 	}
-	if len(n.known) >= knownMax {
-		clear(n.known)
-	}
 	key := []byte(subject)
 	m := &matched{stamp: n.tree.Stamp(key)}
 	for _, e := range n.tree.Match(key, nil) {
 		m.consumers = append(m.consumers, e.Value)
+	}
+	if n.size += 1 + len(m.consumers); n.size > knownMax {
+		clear(n.known)
+		n.size = 1 + len(m.consumers)
 	}
 	n.known[subject] = m
 	return m.consumers

@@ -33,12 +33,25 @@ func (r *Request) copy() {
 	r.Header, r.Body = bytes.Clone(r.Header), bytes.Clone(r.Body)
 }
 
-// requestsMax is how many requests may wait for a turn; more are dropped, as if they had not come.
-const requestsMax = 1 << 14
+// mailBytesMax is how much may wait for a turn; what is more is dropped, as if it had not come. An item counts for
+// mailItemBytes besides what it refers to.
+const (
+	mailBytesMax  = 8 << 20
+	mailItemBytes = 128
+)
+
+// room makes sure that an item that refers to so many bytes may be put into the mailbox.
+func (b *mailbox) room(bytes int) bool {
+	if b.bytes+mailItemBytes+bytes > mailBytesMax {
+		return false
+	}
+	b.bytes += mailItemBytes + bytes
+	return true
+}
 
 // request puts a request into the mailbox.
 func (b *mailbox) request(r Request) {
-	if len(b.requests) < requestsMax && r.Reply != "" {
+	if r.Reply != "" && b.room(len(r.Reply)+len(r.Header)+len(r.Body)) {
 		b.requests = append(b.requests, r)
 	}
 }

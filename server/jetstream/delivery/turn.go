@@ -33,6 +33,7 @@ type turn struct {
 	end     bool  // there is nothing more to send
 	more    bool  // there may be more to send at once
 	gave    bool  // something was sent
+	wants   bool  // more would be taken
 }
 
 // applied is what a turn has seen of the consumer's state.
@@ -227,6 +228,7 @@ func (t *turn) afterwards() {
 		s.waiting.due = 0
 	}
 	t.mustBy(s.waiting.due)
+	t.wants = t.want() > 0
 	if t.until != 0 {
 		t.mustBy(max(t.until, t.ns+int64(time.Microsecond)))
 	}
@@ -304,7 +306,7 @@ func (t *turn) rest() {
 	c, s := t.c, t.session
 	t.setTimer()
 	see := shown{
-		waiting: len(s.waiting.list), demand: t.set != nil && t.want() > 0, stall: t.stall, until: t.until,
+		waiting: len(s.waiting.list), demand: t.wants, stall: t.stall, until: t.until,
 		busy: len(s.flights)+len(s.outbox)+len(s.unnoted) > 0,
 	}
 	t.showPush(&see)
