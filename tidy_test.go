@@ -55,8 +55,9 @@ var layers = []layer{
 	{"jetlog/config", "subjects", ""},
 	{"jetlog/command", "jetlog/codec jetlog/config", ""},
 	{"jetlog/schedule", "headers", ""},
+	{"jetlog/origin", "jetlog/codec", ""},
 	{"jetlog/body", "subjects jetlog/codec jetlog/config", ""},
-	{"jetlog", "subjects headers jetlog/codec jetlog/config jetlog/command jetlog/body jetlog/schedule", ""},
+	{"jetlog", "subjects headers jetlog/codec jetlog/config jetlog/command jetlog/body jetlog/schedule jetlog/origin", ""},
 	{"jetlog/segment", "subjects jetlog/vfs", compress + "/s2 " + crypto},
 	{"jetlog/seal", "jetlog/segment", crypto},
 	{"jetlog/shadow", "jetlog/vfs", ""},
@@ -93,8 +94,7 @@ var layers = []layer{
 		"subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/schedule jetlog/store server/accounts server/jetstream/api", "",
 	},
 	{"server/jetstream/delivery", "subjects headers jetlog/config jetlog/command jetlog/body jetlog server/accounts server/jetstream/api", ""},
-	{"server/jetstream/sourcing", "subjects headers jetlog/config jetlog/command jetlog jetlog/body server/accounts server/engine server/jetstream/api", nuid},
-	{"server/jetstream/sourcing", "subjects headers jetlog/config jetlog/command jetlog jetlog/body server/accounts server/engine server/jetstream/api", nuid},
+	{"server/jetstream/sourcing", "subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/origin server/accounts server/engine server/jetstream/api", nuid},
 	{
 		"server/jetstream",
 		"subjects headers jetlog/config jetlog/command jetlog/body jetlog jetlog/store cluster server/accounts server/engine " +

@@ -61,19 +61,6 @@ func believed(at, now int64) int64 {
 	return at
 }
 
-// arriveAll notes how far the original was with its sources, so that a copy that becomes a stream of its own
-// goes on there.
-func (s *Stream) arriveAll(all []terms) {
-	for i := range all {
-		if !all[i].hasSource {
-			continue
-		}
-		if from, ok := s.scratch.readSource(all[i].source); ok {
-			s.arrive(&from)
-		}
-	}
-}
-
 // ordered reports whether the messages are ones that can follow each other.
 func ordered(c *command.Copy) bool {
 	next := c.From

@@ -2,13 +2,13 @@ package jetlog_test
 
 import (
 	"bytes"
-	"fmt"
 	"testing"
 
 	"runnel/headers"
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/origin"
 )
 
 // from returns a message of a source, behind another one of it.
@@ -20,44 +20,44 @@ func from(previous uint64, source string) *command.Publish {
 }
 
 func TestOrigins(t *testing.T) {
-	key := jetlog.OriginKey("A", ">", ">")
+	key := origin.Key("A", ">", ">")
 	tests := []struct {
 		name  string
 		steps []*command.Publish
 		want  []config.Code
 		key   string
-		at    jetlog.Origin
+		at    origin.Position
 	}{
 		{
 			"one follows the other", []*command.Publish{from(0, "A 3 > > a id"), from(3, "A 7 > > a id")},
-			[]config.Code{0, 0}, key, jetlog.Origin{Sequence: 7, Identity: "id"},
+			[]config.Code{0, 0}, key, origin.Position{Sequence: 7, Identity: "id"},
 		},
 		{
 			"one is missing", []*command.Publish{from(0, "A 3 > > a id"), from(4, "A 7 > > a id")},
-			[]config.Code{0, config.BadRequest}, key, jetlog.Origin{Sequence: 3, Identity: "id"},
+			[]config.Code{0, config.BadRequest}, key, origin.Position{Sequence: 3, Identity: "id"},
 		},
 		{
 			"a stream that was made anew", []*command.Publish{from(0, "A 3 > > a id"), from(0, "A 1 > > a other")},
-			[]config.Code{0, 0}, key, jetlog.Origin{Sequence: 1, Identity: "other"},
+			[]config.Code{0, 0}, key, origin.Position{Sequence: 1, Identity: "other"},
 		},
 		{
 			"the identity becomes known", []*command.Publish{from(0, "A 3 > > a"), from(3, "A 4 > > a id")},
-			[]config.Code{0, 0}, key, jetlog.Origin{Sequence: 4, Identity: "id"},
+			[]config.Code{0, 0}, key, origin.Position{Sequence: 4, Identity: "id"},
 		},
 		{
 			"an old header", []*command.Publish{from(0, "A 3"), from(3, "A 4")},
-			[]config.Code{0, 0}, key, jetlog.Origin{Sequence: 4},
+			[]config.Code{0, 0}, key, origin.Position{Sequence: 4},
 		},
 		{
 			"filters tell sources apart", []*command.Publish{from(0, "A 3 x > x id"), from(0, "A 1 y z y id")},
-			[]config.Code{0, 0}, jetlog.OriginKey("A", "y", "z"), jetlog.Origin{Sequence: 1, Identity: "id"},
+			[]config.Code{0, 0}, origin.Key("A", "y", "z"), origin.Position{Sequence: 1, Identity: "id"},
 		},
 		{
-			"no number", []*command.Publish{from(0, "A x > > a id")}, []config.Code{config.BadRequest}, key, jetlog.Origin{},
+			"no number", []*command.Publish{from(0, "A x > > a id")}, []config.Code{config.BadRequest}, key, origin.Position{},
 		},
 		{
 			"no header", []*command.Publish{{Time: 5, Subject: "s", Internal: true, Sourced: true}},
-			[]config.Code{config.BadRequest}, key, jetlog.Origin{},
+			[]config.Code{config.BadRequest}, key, origin.Position{},
 		},
 	}
 	for _, tt := range tests {
@@ -104,7 +104,7 @@ func TestOriginOfRefused(t *testing.T) {
 	if r, err := s.Apply(from(2, "A 3 > > a id"), m); err != nil || r.Code != config.StoreFailed {
 		t.Fatalf("a full stream: got %+v, %v", r, err)
 	}
-	if got := s.Origin(jetlog.OriginKey("A", ">", ">")); got.Sequence != 2 {
+	if got := s.Origin(origin.Key("A", ">", ">")); got.Sequence != 2 {
 		t.Errorf("got %+v, want sequence 2", got)
 	}
 }
@@ -118,21 +118,7 @@ func TestOriginsOfCopy(t *testing.T) {
 		{Sequence: 5, Time: 2, Subject: "s", Header: header("A 9 > > a id")},
 	}})
 	mustApply(t, s, m, &command.Purge{Time: 3})
-	if got := s.Origin(jetlog.OriginKey("A", ">", ">")); got.Sequence != 9 || got.Identity != "id" {
+	if got := s.Origin(origin.Key("A", ">", ">")); got.Sequence != 9 || got.Identity != "id" {
 		t.Errorf("got %+v", got)
-	}
-}
-
-// TestOriginsAreBounded brings messages of more sources than a stream remembers.
-func TestOriginsAreBounded(t *testing.T) {
-	s, m := jetlog.New(1, unlimited(), 1), jetlog.NewMemory()
-	for i := range 4100 {
-		mustApply(t, s, m, from(0, fmt.Sprintf("A%d 1 > > a id", i)))
-	}
-	if got := s.Origin(jetlog.OriginKey("A0", ">", ">")); got.Sequence != 0 {
-		t.Errorf("the oldest is remembered: %+v", got)
-	}
-	if got := s.Origin(jetlog.OriginKey("A4099", ">", ">")); got.Sequence != 1 {
-		t.Errorf("the newest is forgotten: %+v", got)
 	}
 }

@@ -19,7 +19,6 @@ type scratch struct {
 	meta     Meta
 	one      [1]string
 	subject  []byte
-	key      []byte
 	due      []deadline
 	matched  []*interestEntry
 	round    uint64

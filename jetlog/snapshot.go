@@ -52,7 +52,7 @@ func (s *Stream) AppendSnapshot(out []byte) []byte {
 	out = s.schedules.appendSnapshot(out)
 	out = codec.AppendUint(out, s.lostBytes)
 	out = s.appendChores(out)
-	return s.origins.appendSnapshot(out)
+	return s.origins.AppendSnapshot(out)
 }
 
 // appendDeadlines appends deadlines in their order, times as differences.
@@ -113,9 +113,7 @@ func Restore(data []byte) (*Stream, error) {
 		s.readChores(&r)
 	}
 	if version >= 3 {
-		var ordered bool
-		s.origins, ordered = readOrigins(&r)
-		sound = sound && ordered
+		sound = s.origins.Restore(&r) && sound
 	}
 	if err := r.End(); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)

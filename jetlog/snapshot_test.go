@@ -15,6 +15,7 @@ import (
 	"runnel/jetlog/codec"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/origin"
 )
 
 // sample returns a stream that has something in every part of a snapshot.
@@ -121,7 +122,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, _ := later(t); before.Hash() != s.Hash() || before.Origin("A > >") != (jetlog.Origin{}) {
+	if s, _ := later(t); before.Hash() != s.Hash() || before.Origin("A > >") != (origin.Position{}) {
 		t.Errorf("restored of version 2: hash %x, origin %v", before.Hash(), before.Origin("A > >"))
 	}
 	stream, _ = os.ReadFile("testdata/golden/stream-1")

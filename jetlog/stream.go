@@ -3,6 +3,7 @@ package jetlog
 import (
 	"runnel/jetlog/body"
 	"runnel/jetlog/config"
+	"runnel/jetlog/origin"
 	"runnel/subjects"
 )
 
@@ -41,7 +42,7 @@ type Stream struct {
 	// aged is a sequence below which no live message ages: they are all exempt.
 	aged uint64
 	// origins are how far the stream is with its sources.
-	origins origins
+	origins origin.Table
 	// lastID is the message id of the last sequence, empty if it had none.
 	lastID []byte
 

@@ -200,7 +200,7 @@ func (o *origin) beat(last uint64) {
 // beatAll sends heartbeats for a while, one a second, so that nothing is missed.
 func (o *origin) beatAll(d time.Duration) {
 	for range d / time.Second {
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		o.mu.Lock()
 		last := o.sequence
 		o.mu.Unlock()

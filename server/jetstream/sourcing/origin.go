@@ -21,9 +21,9 @@ const (
 // listSeparator stands between several filters, and between what they become.
 const listSeparator = "\f"
 
-// origin is what SourceHeader says: fields with a space between them. Older servers wrote only the first two, or all
+// sourceValue is what SourceHeader says: fields with a space between them. Older servers wrote only the first two, or all
 // but the last.
-type origin struct {
+type sourceValue struct {
 	name         string // of the stream, with what tells it from others of that name
 	sequence     uint64
 	filters      string
@@ -32,9 +32,9 @@ type origin struct {
 	identity     string // of the stream
 }
 
-// newOrigin returns what all messages of a source have in common.
-func newOrigin(s *config.Source) origin {
-	o := origin{name: s.Name, filters: ">", destinations: ">"}
+// newValue returns what all messages of a source have in common.
+func newValue(s *config.Source) sourceValue {
+	o := sourceValue{name: s.Name, filters: ">", destinations: ">"}
 	if s.External != nil {
 		o.name += ":" + digest(s.External.API)
 	}
@@ -82,7 +82,7 @@ func expectNothing(block []byte) []byte {
 }
 
 // String returns the value of the header.
-func (o *origin) String() string {
+func (o *sourceValue) String() string {
 	out := make([]byte, 0, len(o.name)+len(o.filters)+len(o.destinations)+len(o.subject)+len(o.identity)+32)
 	out = append(append(out, o.name...), ' ')
 	out = append(strconv.AppendUint(out, o.sequence, 10), ' ')
@@ -122,6 +122,6 @@ func consumerName(account, stream string, s *config.Source, mirror bool) string 
 	if mirror {
 		return "JS_MIRROR_" + digest(account+" "+stream)
 	}
-	o := newOrigin(s)
+	o := newValue(s)
 	return "JS_SRC_" + digest(account+" "+stream+" "+o.name+" "+o.filters+" "+o.destinations)
 }

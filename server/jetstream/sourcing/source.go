@@ -7,6 +7,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/origin"
 	"runnel/server/jetstream/api"
 )
 
@@ -14,17 +15,17 @@ import (
 // behind the one before it, so what is in flight can be given up at any time.
 type sourceSink struct {
 	p      *puller
-	origin origin // as it is written into headers, but for what is of one message
+	header sourceValue // as it is written into headers, but for what is of one message
 	at     position
 	gone   string // identity of an origin that there is no more, empty for none
 }
 
 func newSourceSink(p *puller) *sourceSink {
-	return &sourceSink{p: p, origin: newOrigin(&p.source)}
+	return &sourceSink{p: p, header: newValue(&p.source)}
 }
 
 func (k *sourceSink) start() (position, error) {
-	key := jetlog.OriginKey(k.origin.name, k.origin.filters, k.origin.destinations)
+	key := origin.Key(k.header.name, k.header.filters, k.header.destinations)
 	err := k.p.stream.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
 		o := state.Origin(key)
 		k.at = position{last: o.Sequence, identity: o.Identity}
@@ -58,7 +59,7 @@ func (k *sourceSink) add(m *incoming) {
 	if m.sequence <= k.at.last {
 		return
 	}
-	from := k.origin
+	from := k.header
 	from.sequence, from.subject, from.identity = m.sequence, m.original, k.at.identity
 	c := &command.Publish{
 		Time: time.Now().UnixNano(), Subject: m.subject,
