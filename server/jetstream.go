@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"runnel/conf"
 	"runnel/jetlog/seal"
@@ -40,6 +41,7 @@ func (s *Server) openJetStream(o *conf.Options) error {
 		return fmt.Errorf("jetstream: %w", err)
 	}
 	cfg.OnFailed = s.storeFailed
+	began := time.Now()
 	opened, report, err := store.Open(cfg)
 	if err != nil {
 		return fmt.Errorf("jetstream: open the store in %s: %w", dir, err)
@@ -71,6 +73,7 @@ func (s *Server) openJetStream(o *conf.Options) error {
 		Logger: s.logger,
 	})
 	s.serveAccounts(s.state.Load())
+	s.logger.Info("JetStream is ready", "took", time.Since(began).Round(time.Millisecond))
 	return nil
 }
 

@@ -133,13 +133,16 @@ func (s *Store) load(report *Report) error {
 	if err := s.loadManifest(report); err != nil {
 		return err
 	}
+	told := s.newProgress()
 	for _, e := range s.catalog.Files {
 		s.files[e.Number] = s.openFile(e)
+		told.step("files", uint64(len(s.files)), uint64(len(s.catalog.Files)))
 	}
 	for _, e := range s.catalog.Streams {
 		if err := s.restore(e); err != nil {
 			return err
 		}
+		told.step("streams", uint64(len(s.streams)), uint64(len(s.catalog.Streams)))
 	}
 	if err := s.openLog(logSeal, report); err != nil {
 		return err

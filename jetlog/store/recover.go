@@ -43,10 +43,15 @@ func (s *Store) restore(e *manifest.Stream) error {
 func (s *Store) replay(recovered *wal.Recovered, report *Report) error {
 	unknown := map[uint64]bool{}
 	damage := damages(recovered.Damage)
+	told, first := s.newProgress(), wal.Position(0)
 	for e, err := range recovered.All() {
 		if err != nil {
 			return fmt.Errorf("replay the log: %w", err)
 		}
+		if first == 0 {
+			first = e.Position
+		}
+		told.step("records of the log", uint64(e.Position-first)+1, uint64(recovered.Last-first)+1)
 		t := s.StreamByID(e.Group)
 		if t == nil || !t.file {
 			unknown[e.Group] = true

@@ -232,3 +232,44 @@ func BenchmarkManyOfBoth(b *testing.B) {
 		b.ReportMetric(float64((cpuTime()-idle).Milliseconds())/5, "idle-ms/s")
 	}
 }
+
+// BenchmarkStart measures how long a server takes that was killed.
+func BenchmarkStart(b *testing.B) {
+	for name, fill := range map[string]func(nc *nats.Conn) error{
+		"streams": func(nc *nats.Conn) error {
+			many(b, *scaleStreams/10, func(i int) error { return createStream(nc, fmt.Sprintf("s%d", i), fmt.Sprintf("s%d.>", i)) })
+			many(b, *scaleStreams/10, func(i int) error { return createConsumer(nc, fmt.Sprintf("s%d", i), "c", "") })
+			return publish(nc, *scaleStreams/10, *scaleStreams)
+		},
+		"messages": func(nc *nats.Conn) error {
+			if err := createStream(nc, "s0", "s0.>"); err != nil {
+				return err
+			}
+			return publish(nc, 1, *scaleStreams*100)
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			dir, after := b.TempDir(), b.TempDir()
+			_, nc := runIn(b, dir)
+			if err := fill(nc); err != nil {
+				b.Fatal(err)
+			}
+			if err := os.CopyFS(after, os.DirFS(dir)); err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				began := time.Now()
+				s, nc := runIn(b, after)
+				b.ReportMetric(float64(time.Since(began).Milliseconds()), "ready-ms")
+				if err := ask(nc, "STREAM.INFO.s0", nil, nil); err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(time.Since(began).Milliseconds()), "info-ms")
+				if err := s.Shutdown(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
