@@ -160,6 +160,12 @@ func (c *Consumer) Next(above uint64, m Messages) (uint64, error) {
 	return m.NextOf(c.filter, max(above, c.initial.resume)+1)
 }
 
+// Listed returns the first message above a sequence of those that a consumer of last messages gets first, 0 if there
+// are no more of them, and the sequence up to which it gets no others. It asks no body, unlike Next.
+func (c *Consumer) Listed(above uint64) (seq, upTo uint64) {
+	return c.initial.next(max(above, c.delivered.Stream)), c.initial.resume
+}
+
 // wants reports whether a message above delivered, which the filter matches, is to be delivered.
 func (c *Consumer) wants(seq uint64) bool {
 	if seq <= c.initial.resume {
