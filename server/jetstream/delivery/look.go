@@ -16,9 +16,9 @@ type numbers struct {
 // look chooses messages and reads them. It is false when nothing may be sent; then stall says why, or there is nothing.
 func (t *turn) look(want int) bool {
 	var again []numbers
-	var firsts []uint64
+	var firsts listed
 	log := t.c.stream.log
-	err := log.View(func(state *jetlog.Stream, m jetlog.Messages) (err error) {
+	err := log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
 		a := state.Consumer(t.c.name)
 		if a == nil {
 			return nil
@@ -29,9 +29,9 @@ func (t *turn) look(want int) bool {
 		}
 		again = t.redeliveries(a, want)
 		if t.set.lasts {
-			firsts, err = t.firsts(a, m, min(t.room(), want-len(again)))
+			firsts = t.firsts(a, min(t.room(), want))
 		}
-		return err
+		return nil
 	})
 	switch {
 	case err != nil:
@@ -99,26 +99,28 @@ func (t *turn) redeliveries(a *jetlog.Consumer, want int) (list []numbers) {
 	return list
 }
 
-// firsts chooses new messages for a consumer that begins with the last message of each subject: these are only in its
-// state.
-func (t *turn) firsts(a *jetlog.Consumer, m jetlog.Messages, want int) (list []uint64, err error) {
-	above := t.c.at.Stream
-	for len(list) < want {
-		next, err := a.Next(above, m)
-		if err != nil || next == 0 {
-			return list, err
-		}
-		list = append(list, next)
-		above = next
+// listed are messages of the list in the state of a consumer that begins with the last message of each subject.
+type listed struct {
+	sequences []uint64
+	upTo      uint64 // what comes up to there is in the list or not for the consumer
+	more      bool   // the list has more than these
+}
+
+// firsts chooses new messages from the list.
+func (t *turn) firsts(a *jetlog.Consumer, want int) (l listed) {
+	next, upTo := a.Listed(t.c.at.Stream)
+	for l.upTo = upTo; next != 0 && len(l.sequences) < want; next, _ = a.Listed(next) {
+		l.sequences = append(l.sequences, next)
 	}
-	return list, nil
+	l.more = next != 0
+	return l
 }
 
 // replayMessages is how many messages are read at once that are sent at their own pace.
 const replayMessages = 16
 
 // load reads what was chosen, and chooses new messages.
-func (t *turn) load(again []numbers, firsts []uint64, want int) error {
+func (t *turn) load(again []numbers, firsts listed, want int) error {
 	log := t.c.stream.log
 	bytes := 0
 	take := func(sequence, deliveries uint64) error {
@@ -153,22 +155,22 @@ func (t *turn) load(again []numbers, firsts []uint64, want int) error {
 		}
 		return nil
 	}
-	if t.set.lasts {
-		for _, sequence := range firsts {
-			if err := take(sequence, 1); err != nil {
-				return err
-			}
+	for _, sequence := range firsts.sequences[:min(room, len(firsts.sequences))] {
+		if err := take(sequence, 1); err != nil || bytes >= turnBytes {
+			return err
 		}
-		t.end = len(firsts) < room
+		room--
+	}
+	if room <= 0 || firsts.more {
 		return nil
 	}
-	return t.read(room, turnBytes-bytes)
+	return t.read(max(t.c.at.Stream, firsts.upTo)+1, room, turnBytes-bytes)
 }
 
-// read chooses new messages, in order.
-func (t *turn) read(room, bytes int) error {
+// read chooses new messages from a sequence on, in order.
+func (t *turn) read(from uint64, room, bytes int) error {
 	n := 0
-	_, err := t.c.stream.log.Read(t.c.at.Stream+1, t.set.filter, room, bytes, func(m *jetlog.Message) bool {
+	_, err := t.c.stream.log.Read(from, t.set.filter, room, bytes, func(m *jetlog.Message) bool {
 		n++
 		bytes -= len(m.Header) + len(m.Payload)
 		t.picks = append(t.picks, pick{Message: *m, deliveries: 1})

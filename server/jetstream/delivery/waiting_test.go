@@ -386,3 +386,37 @@ func TestSettleWaits(t *testing.T) {
 		w.numbers("c", "delivered 1/1 floor 0/0 pending 0 ack pending 1 redelivered 0")
 	})
 }
+
+// TestLastPerSubjectLarge: more of them than a turn takes, with some gone, and others behind them.
+func TestLastPerSubjectLarge(t *testing.T) {
+	bubble(t, streamConfig(), func(t *testing.T, w *world) {
+		const n = 700
+		for round := range 2 {
+			for i := range n {
+				w.publish(fmt.Sprintf("s.%d", i), fmt.Sprint(round))
+			}
+		}
+		cfg := explicit()
+		cfg.Deliver, cfg.FilterSubject = config.DeliverLastPerSubject, "s.>"
+		w.consumer(cfg)
+		w.publish("s.0", "new")
+		w.propose(&command.Delete{Time: now(), Sequence: n + 300})
+		w.stream.Changed()
+		w.pull("inbox", `{"batch":10000}`)
+		got := w.net.take("inbox")
+		if len(got) != n || got[n-1].payload != "new" {
+			t.Fatalf("got %d messages, want %d, and a new one at the end", len(got), n)
+		}
+		last := uint64(n)
+		for _, m := range got {
+			a := m.ack(t)
+			if a.StreamSequence <= last || a.StreamSequence == n+300 {
+				t.Fatalf("message %d comes after %d", a.StreamSequence, last)
+			}
+			last = a.StreamSequence
+		}
+		w.publish("s.1", "newer")
+		w.wait()
+		w.got("inbox", "newer")
+	})
+}
