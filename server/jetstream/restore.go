@@ -36,6 +36,9 @@ func (s *Service) streamRestore(_ Outlet, r *request) (api.Answer, error) {
 		return nil, api.NewError(api.ReplicasNotSupported)
 	}
 	delete(cfg.Metadata, restoringKey)
+	if err := a.checkSources(&cfg); err != nil {
+		return nil, err
+	}
 	api.PersistStream(&cfg)
 	if err := a.reserve(&cfg, nil); err != nil {
 		return nil, restoreName(err)
@@ -87,14 +90,16 @@ func (s *Service) takeBackup(ctx context.Context, i *inlet, r *request, cfg *con
 	if failed := i.close(); failed != nil {
 		s.logger.Warn("cannot close the file of a backup", "error", failed)
 	}
-	r.account.release(cfg.Name, t)
 	if err != nil {
+		r.account.release(cfg.Name, nil)
 		s.logger.Warn("restore has failed", "account", r.account.account.Name(), "stream", cfg.Name, "error", err)
 		s.events.restoreComplete(r, cfg.Name, start, i.received, err)
 		i.fail(api.CallStreamCreate.Refuse(restoreRefusal(err)))
 		return
 	}
 	t.open()
+	r.account.release(cfg.Name, t)
+	s.sourcing.Appeared(r.account.account, cfg.Name)
 	s.events.restoreComplete(r, cfg.Name, start, i.received, nil)
 	i.reply(i.last, s.restoredAnswer(t))
 }

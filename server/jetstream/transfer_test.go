@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"runnel/server/jetstream/backup"
+	"runnel/server/servertest"
 )
 
 // taken is a backup as a client has it.
@@ -434,5 +435,80 @@ func TestRefusedBackups(t *testing.T) {
 	request(t, nc, "STREAM.SNAPSHOT.NONE", `{"deliver_subject":"a"}`, &b)
 	if b.Error == nil || b.Error.Code != 10059 {
 		t.Errorf("got %+v", b.Error)
+	}
+}
+
+// TestBackupOfABusyStream takes backups while messages come, go and are acknowledged: each is of one moment, as far as
+// its consumers say, and restores.
+func TestBackupOfABusyStream(t *testing.T) {
+	nc := start(t, "")
+	fill(t, nc, kinds[2].config) // a work queue
+	busy(t, nc, "s.1", "s.2")
+	js, err := nc.JetStream()
+	check(t, err)
+	sub, err := js.PullSubscribe("s.1", "c0", nats.Bind("S", "c0"))
+	check(t, err)
+	stop := make(chan struct{})
+	done := make(chan error, 1)
+	go func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				done <- nil
+				return
+			default:
+			}
+			if _, err := js.Publish(fmt.Sprintf("s.%d", i%3), make([]byte, 500)); err != nil {
+				done <- err
+				return
+			}
+			messages, err := sub.Fetch(1, nats.MaxWait(5*time.Second))
+			for _, m := range messages {
+				err = errors.Join(err, m.AckSync())
+			}
+			if err != nil && !errors.Is(err, nats.ErrTimeout) {
+				done <- err
+				return
+			}
+		}
+	}()
+	for n := range 5 {
+		b := backUp(t, nc, "S", `,"chunk_size":1024,"window_size":2048`)
+		copied := fmt.Sprintf(`{"name":"COPY%d","subjects":["copy.%d"],"retention":"workqueue"}`, n, n)
+		r := begin(t, nc, fmt.Sprint("COPY", n), copied, "{}")
+		if r = send(t, nc, r.Deliver, b.data, 3000); r.Error != nil {
+			t.Fatalf("restore: %+v", r.Error)
+		}
+		state, _, _ := contents(t, b.data)
+		if r.State.Last != state.LastSequence {
+			t.Errorf("restored up to %d, want %d", r.State.Last, state.LastSequence)
+		}
+	}
+	close(stop)
+	check(t, <-done)
+}
+
+// TestMirrorAndSwitch lets a mirror take a stream's place, as docs/migrate.md says.
+func TestMirrorAndSwitch(t *testing.T) {
+	nc := start(t, "")
+	fill(t, nc, kinds[0].config)
+	var answer restored
+	request(t, nc, "STREAM.CREATE.NEW", `{"name":"NEW","mirror":{"name":"S"}}`, &answer)
+	if answer.Error != nil {
+		t.Fatalf("mirror: %+v", answer.Error)
+	}
+	servertest.Eventually(t, "the mirror has everything", func() bool {
+		request(t, nc, "STREAM.INFO.NEW", "", &answer)
+		return answer.State.Last == 40
+	})
+	request(t, nc, "STREAM.DELETE.S", "", &answer)
+	request(t, nc, "STREAM.UPDATE.NEW", `{"name":"NEW","subjects":["s.>"]}`, &answer)
+	if answer.Error != nil {
+		t.Fatalf("promote: %+v", answer.Error)
+	}
+	goesOn(t, nc, 41)
+	request(t, nc, "STREAM.INFO.NEW", "", &answer)
+	if answer.State.Messages != 41 || answer.State.First != 1 {
+		t.Errorf("got %+v", answer.State)
 	}
 }
