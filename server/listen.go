@@ -7,6 +7,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"runnel/conf"
@@ -37,6 +38,9 @@ type listeners struct {
 func (l *listeners) listen(name, host string, port int) (net.Listener, error) {
 	ln, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(max(port, 0))))
 	if err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return nil, fmt.Errorf("listen for %s: %w (another program listens there, maybe another server; stop it or choose another port)", name, err)
+		}
 		return nil, fmt.Errorf("listen for %s: %w", name, err)
 	}
 	l.mu.Lock()
