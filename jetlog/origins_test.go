@@ -29,35 +29,56 @@ func TestOrigins(t *testing.T) {
 		at    origin.Position
 	}{
 		{
-			"one follows the other", []*command.Publish{from(0, "A 3 > > a id"), from(3, "A 7 > > a id")},
-			[]config.Code{0, 0}, key, origin.Position{Sequence: 7, Identity: "id"},
+			"one follows the other",
+			[]*command.Publish{from(0, "A 3 > > a id"), from(3, "A 7 > > a id")},
+			[]config.Code{0, 0},
+			key,
+			origin.Position{Sequence: 7, Identity: "id"},
 		},
 		{
-			"one is missing", []*command.Publish{from(0, "A 3 > > a id"), from(4, "A 7 > > a id")},
-			[]config.Code{0, config.BadRequest}, key, origin.Position{Sequence: 3, Identity: "id"},
+			"one is missing",
+			[]*command.Publish{from(0, "A 3 > > a id"), from(4, "A 7 > > a id")},
+			[]config.Code{0, config.BadRequest},
+			key,
+			origin.Position{Sequence: 3, Identity: "id"},
 		},
 		{
-			"a stream that was made anew", []*command.Publish{from(0, "A 3 > > a id"), from(0, "A 1 > > a other")},
-			[]config.Code{0, 0}, key, origin.Position{Sequence: 1, Identity: "other"},
+			"a stream that was made anew",
+			[]*command.Publish{from(0, "A 3 > > a id"), from(0, "A 1 > > a other")},
+			[]config.Code{0, 0},
+			key,
+			origin.Position{Sequence: 1, Identity: "other"},
 		},
 		{
-			"the identity becomes known", []*command.Publish{from(0, "A 3 > > a"), from(3, "A 4 > > a id")},
-			[]config.Code{0, 0}, key, origin.Position{Sequence: 4, Identity: "id"},
+			"the identity becomes known",
+			[]*command.Publish{from(0, "A 3 > > a"), from(3, "A 4 > > a id")},
+			[]config.Code{0, 0},
+			key,
+			origin.Position{Sequence: 4, Identity: "id"},
 		},
 		{
-			"an old header", []*command.Publish{from(0, "A 3"), from(3, "A 4")},
-			[]config.Code{0, 0}, key, origin.Position{Sequence: 4},
+			"an old header",
+			[]*command.Publish{from(0, "A 3"), from(3, "A 4")},
+			[]config.Code{0, 0},
+			key,
+			origin.Position{Sequence: 4},
 		},
 		{
-			"filters tell sources apart", []*command.Publish{from(0, "A 3 x > x id"), from(0, "A 1 y z y id")},
-			[]config.Code{0, 0}, origin.Key("A", "y", "z"), origin.Position{Sequence: 1, Identity: "id"},
+			"filters tell sources apart",
+			[]*command.Publish{from(0, "A 3 x > x id"), from(0, "A 1 y z y id")},
+			[]config.Code{0, 0},
+			origin.Key("A", "y", "z"),
+			origin.Position{Sequence: 1, Identity: "id"},
 		},
 		{
 			"no number", []*command.Publish{from(0, "A x > > a id")}, []config.Code{config.BadRequest}, key, origin.Position{},
 		},
 		{
-			"no header", []*command.Publish{{Time: 5, Subject: "s", Internal: true, Sourced: true}},
-			[]config.Code{config.BadRequest}, key, origin.Position{},
+			"no header",
+			[]*command.Publish{{Time: 5, Subject: "s", Internal: true, Sourced: true}},
+			[]config.Code{config.BadRequest},
+			key,
+			origin.Position{},
 		},
 	}
 	for _, tt := range tests {
@@ -112,7 +133,9 @@ func TestOriginOfRefused(t *testing.T) {
 // TestOriginsOfCopy sees that a mirror knows how far its origin was with its sources, and what a purge leaves.
 func TestOriginsOfCopy(t *testing.T) {
 	s, m := jetlog.New(1, unlimited(), 1), jetlog.NewMemory()
-	header := func(value string) []byte { return headers.Build(headers.Field{Name: "Nats-Stream-Source", Value: value}) }
+	header := func(value string) []byte {
+		return headers.Build(headers.Field{Name: "Nats-Stream-Source", Value: value})
+	}
 	mustApply(t, s, m, &command.Copy{Time: 2, From: 1, Messages: []command.Copied{
 		{Sequence: 4, Time: 2, Subject: "s", Header: header("A 3 > > a id")},
 		{Sequence: 5, Time: 2, Subject: "s", Header: header("A 9 > > a id")},
