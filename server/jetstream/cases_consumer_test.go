@@ -66,7 +66,9 @@ func TestCaseC040(t *testing.T) {
 		"naks":     `"ack_policy":"explicit","max_deliver":2`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachRetention(t, func(t *testing.T, retention, storage string) { deadLetters(t, retention, storage, consumer, name == "naks") })
+			eachRetention(t, func(t *testing.T, retention, storage string) {
+				deadLetters(t, retention, storage, consumer, name == "naks")
+			})
 		})
 	}
 }

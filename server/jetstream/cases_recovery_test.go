@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -25,10 +26,7 @@ import (
 // killed goes on with what the disk has while the server runs, which is what a killed one leaves.
 func (s *site) killed() {
 	s.t.Helper()
-	after := s.t.TempDir()
-	if err := os.CopyFS(after, os.DirFS(s.dir)); err != nil {
-		s.t.Fatal(err)
-	}
+	after := copied(s.t, s.dir)
 	s.stop()
 	s.config = strings.ReplaceAll(s.config, s.dir, after)
 	s.dir = after
@@ -378,14 +376,35 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// copied copies a folder.
+// copied copies a folder that a server may use. What is in the making may be gone before it is read.
 func copied(t *testing.T, dir string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "store")
-	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) == ".tmp" {
+			return ignoreGone(err)
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil || d.IsDir() {
+			return errors.Join(err, os.MkdirAll(filepath.Join(to, name), 0o700))
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return ignoreGone(err)
+		}
+		return os.WriteFile(filepath.Join(to, name), data, 0o600)
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return to
+}
+
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // flush has a store write what it has in memory to files.

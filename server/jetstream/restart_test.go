@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -37,11 +36,7 @@ var restarts = map[string]func(t *testing.T, s *server.Server, dir string) strin
 	// What the disk has while the server runs is what a killed one leaves.
 	"killed": func(t *testing.T, _ *server.Server, dir string) string {
 		t.Helper()
-		after := t.TempDir()
-		if err := os.CopyFS(after, os.DirFS(dir)); err != nil {
-			t.Fatal(err)
-		}
-		return after
+		return copied(t, dir)
 	},
 }
 
