@@ -111,7 +111,7 @@ func TestRestoreConsumerRefuses(t *testing.T) {
 		{"there already", func(c *command.ConsumerRestore) { c.Config.Name = "old" }, config.ConsumerExists},
 		{"too many", func(c *command.ConsumerRestore) { c.Pending, c.Max = nil, 1 }, config.MaximumConsumers},
 		{"floor above delivered", func(c *command.ConsumerRestore) { c.Pending, c.FloorStream = nil, 7 }, config.BadRequest},
-		{"delivered out of range", func(c *command.ConsumerRestore) { c.Pending, c.DeliveredStream = nil, 1<<64 - 1 }, config.BadRequest},
+		{"delivered out of range", func(c *command.ConsumerRestore) { c.Pending, c.DeliveredStream = nil, 1<<64-1 }, config.BadRequest},
 		{"pending below the floor", func(c *command.ConsumerRestore) { c.Pending[0].Sequence = 1; c.Pending = c.Pending[:2] }, config.BadRequest},
 		{"pending twice", func(c *command.ConsumerRestore) { c.Pending[1] = c.Pending[0]; c.Pending = c.Pending[:2] }, config.BadRequest},
 		{"pending without a delivery", func(c *command.ConsumerRestore) { c.Pending[0].Count = 0; c.Pending = c.Pending[:2] }, config.BadRequest},
