@@ -76,6 +76,7 @@ var layers = []layer{
 	{"server/wire", "subjects headers", ""},
 	{"server/accounts", "subjects", nkeys + " " + crypto},
 	{"server/jetstream/api", "subjects headers jetlog/config", ""},
+	{"server/jetstream/claims", "", ""},
 	{"server/monitor", "subjects jetlog/config server/jetstream/api", metrics},
 	{"server/websocket", "", compress + " " + ws},
 	{"server/logs", "", ""},
@@ -98,7 +99,7 @@ var layers = []layer{
 	{
 		"server/jetstream",
 		"subjects headers jetlog/config jetlog/command jetlog/body jetlog jetlog/store cluster server/accounts server/engine " +
-			"server/jetstream/api server/jetstream/backup server/jetstream/ingest server/jetstream/delivery server/jetstream/sourcing",
+			"server/jetstream/api server/jetstream/backup server/jetstream/claims server/jetstream/ingest server/jetstream/delivery server/jetstream/sourcing",
 		gjson + " " + nuid,
 	},
 	// 5: composes what lies below.

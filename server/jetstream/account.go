@@ -12,6 +12,7 @@ import (
 	"runnel/server/accounts"
 	"runnel/server/engine"
 	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/claims"
 )
 
 // account is an account as the service sees it: its streams and what it may use.
@@ -29,7 +30,7 @@ type account struct {
 	mu            sync.RWMutex // guards everything below
 	streams       map[string]*stream
 	making        map[string]*config.Stream // being created: name, subjects and bytes are reserved for them
-	claims        claims                    // of both
+	claims        claims.Tree               // of both
 	subscriptions []*engine.Internal
 	closed        bool
 }
@@ -88,9 +89,9 @@ func (a *account) claim(t *stream) {
 }
 
 func (a *account) claimLocked(t *stream) {
-	a.claims.remove(t.log.Name(), t.claimed)
+	a.claims.Remove(t.log.Name(), t.claimed)
 	t.claimed = t.config().Subjects
-	a.claims.add(t.log.Name(), t.claimed)
+	a.claims.Add(t.log.Name(), t.claimed)
 }
 
 // subscribe lets the account's clients reach the service.
@@ -125,7 +126,7 @@ func (a *account) closeStreams() {
 	streams := a.streams
 	a.streams = make(map[string]*stream)
 	for _, t := range streams {
-		a.claims.remove(t.log.Name(), t.claimed)
+		a.claims.Remove(t.log.Name(), t.claimed)
 	}
 	a.mu.Unlock()
 	for _, t := range streams {
@@ -164,7 +165,7 @@ func (a *account) overlapping(pattern string) []*stream {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	found := make(map[*stream]bool)
-	a.claims.overlapping(pattern, func(owner string) bool {
+	a.claims.Overlapping(pattern, func(owner string) bool {
 		if t := a.streams[owner]; t != nil {
 			found[t] = true
 		}
@@ -183,7 +184,7 @@ func (a *account) reserve(cfg *config.Stream, old *stream) error {
 	}
 	for _, pattern := range cfg.Subjects {
 		free := true
-		a.claims.overlapping(pattern, func(owner string) bool {
+		a.claims.Overlapping(pattern, func(owner string) bool {
 			free = owner == cfg.Name
 			return free
 		})
@@ -194,7 +195,7 @@ func (a *account) reserve(cfg *config.Stream, old *stream) error {
 	if err := a.checkLimits(cfg, old); err != nil {
 		return err
 	}
-	a.claims.add(cfg.Name, cfg.Subjects)
+	a.claims.Add(cfg.Name, cfg.Subjects)
 	a.making[cfg.Name] = cfg
 	return nil
 }
@@ -220,7 +221,7 @@ func (a *account) release(name string, t *stream) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if cfg := a.making[name]; cfg != nil {
-		a.claims.remove(name, cfg.Subjects)
+		a.claims.Remove(name, cfg.Subjects)
 		delete(a.making, name)
 	}
 	if t != nil {
@@ -237,6 +238,6 @@ func (a *account) remove(t *stream) bool {
 		return false
 	}
 	delete(a.streams, t.log.Name())
-	a.claims.remove(t.log.Name(), t.claimed)
+	a.claims.Remove(t.log.Name(), t.claimed)
 	return true
 }
