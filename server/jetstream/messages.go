@@ -149,11 +149,9 @@ func (d *directReply) send(header, payload []byte) bool {
 
 func (d *directReply) status(s api.Status) { d.send(s.Block(), nil) }
 
-// message is a stored message as the answer describes it.
-func (d *directReply) message(m *jetlog.Message) *api.Direct {
-	return &api.Direct{
-		Stream: d.stream.log.Name(), Subject: m.Subject, Header: m.Header, Sequence: m.Sequence, Time: m.Time,
-	}
+// describe returns a stored message as the answer to a direct get describes it.
+func (t *stream) describe(m *jetlog.Message) *api.Direct {
+	return &api.Direct{Stream: t.log.Name(), Subject: m.Subject, Header: m.Header, Sequence: m.Sequence, Time: m.Time}
 }
 
 // one answers with one message.
@@ -167,7 +165,7 @@ func (d *directReply) one(q *api.GetRequest) error {
 	case q.NoHeader:
 		d.send(nil, m.Payload)
 	default:
-		d.send(api.AppendDirectHeader(nil, d.message(&m)), m.Payload)
+		d.send(api.AppendDirectHeader(nil, d.stream.describe(&m)), m.Payload)
 	}
 	return nil
 }
@@ -219,7 +217,7 @@ func (d *directReply) part(q *api.GetRequest, m *jetlog.Message, pending, previo
 	if q.NoHeader {
 		return d.send(nil, m.Payload)
 	}
-	return d.send(api.AppendBatchHeader(nil, d.message(m), pending, previous), m.Payload)
+	return d.send(api.AppendBatchHeader(nil, d.stream.describe(m), pending, previous), m.Payload)
 }
 
 // countFrom is how many messages from a sequence on the filter matches.

@@ -69,6 +69,8 @@ func (a *account) takeRequest(m *engine.Message) {
 		if a.pull(&call, m) {
 			return
 		}
+	} else if call.Endpoint == api.CallDirectGet && a.directNow(&call, m) {
+		return
 	} else if len(m.Reply) == 0 && !call.Endpoint.Mutates() {
 		return // nobody wants to know
 	}
@@ -128,5 +130,7 @@ func (a *account) takeFlowControl(m *engine.Message) {
 func (t *stream) take(m *engine.Message) {
 	if !t.ingest.Take(m.Subject, m.Reply, m.Header, m.Payload) {
 		m.Press()
+		return
 	}
+	m.AtEnd(t.ingest)
 }

@@ -1,0 +1,58 @@
+package jetstream
+
+import (
+	"runnel/jetlog"
+	"runnel/server/engine"
+	"runnel/server/jetstream/api"
+	"runnel/subjects"
+)
+
+// directNowBytes is the size up to which the body of a direct get is looked at on the worker that has read it.
+const directNowBytes = 256
+
+// directNow answers a direct get on the worker that has read it, where that needs neither waiting nor a disk: it is
+// for one message, named by its sequence or its subject, and memory has it. If not it returns false, and a lane finds
+// out what the answer is.
+func (a *account) directNow(call *api.Call, m *engine.Message) bool {
+	if len(m.Reply) == 0 || len(m.Payload) > directNowBytes || a.limits.Load() == nil || !api.LevelMet(m.Header) {
+		return false
+	}
+	t := a.stream(call.Stream)
+	if t == nil || t.offline() || !t.direct() {
+		return false
+	}
+	q, status := api.ParseDirectGet(call.Filter, m.Payload)
+	if status != api.StatusNone {
+		return false
+	}
+	found, known := t.peek(&q)
+	switch {
+	case !known:
+		return false
+	case found.Sequence == 0:
+		m.Respond(api.StatusMessageNotFound.Block(), nil)
+	case q.NoHeader:
+		m.Respond(nil, found.Payload)
+	default:
+		var memory [512]byte
+		m.Respond(api.AppendDirectHeader(memory[:0], t.describe(&found)), found.Payload)
+	}
+	return true
+}
+
+// peek returns the message that a request for one means, with sequence 0 if there is none; known is false where that
+// takes more than a look into memory.
+func (t *stream) peek(q *api.GetRequest) (m jetlog.Message, known bool) {
+	switch {
+	case q.Several() || len(q.MultiLast) > 0:
+		return m, false
+	case q.LastBySubject != "":
+		if !subjects.IsLiteral(q.LastBySubject) {
+			return m, false // it may go through many
+		}
+		return t.log.PeekLast(q.LastBySubject)
+	case q.NextBySubject == "" && q.Sequence > 0:
+		return t.log.Peek(q.Sequence)
+	}
+	return m, false
+}
