@@ -15,6 +15,8 @@ type request struct {
 	message *engine.Message // a clone
 	subject string          // the message's
 	stream  *stream         // that call.Stream names when it is handled, nil for none
+	// finish waits for what handling the request has started, and answers it; nil if it is answered already.
+	finish func()
 	// answered is called once the answer is written, nil for nothing. A consumer delivers from then on: its client knows it
 	// before the first message comes.
 	answered func()
@@ -104,14 +106,19 @@ func (a *account) pull(call *api.Call, m *engine.Message) bool {
 	return t.deliver.Pull(call.Consumer, delivery.Request{Reply: string(m.Reply), Header: m.Header, Body: m.Payload})
 }
 
-// takeAck hands an acknowledgement to its consumer. One for a consumer that there is not means nothing.
+// takeAck hands an acknowledgement to its consumer. One for a consumer that there is not, or that wants none, means
+// nothing: who waits for it to be confirmed learns that nobody does.
 func (a *account) takeAck(m *engine.Message) {
 	ack, ok := api.ParseAck(string(m.Subject))
-	if !ok {
-		return
+	if ok {
+		if t := a.stream(ack.Stream); t != nil && !t.offline() &&
+			t.deliver.Ack(ack.Consumer, delivery.Ack{Subject: ack, Payload: m.Payload, Reply: string(m.Reply)}) {
+			return
+		}
 	}
-	if t := a.stream(ack.Stream); t != nil && !t.offline() {
-		t.deliver.Ack(ack.Consumer, delivery.Ack{Subject: ack, Payload: m.Payload, Reply: string(m.Reply)})
+	if len(m.Reply) > 0 {
+		call := api.Call{Endpoint: api.CallConsumerNext, Stream: ack.Stream} // which nobody answers either
+		a.service.file(&request{account: a, call: call, message: m.Clone(), subject: string(m.Subject)}, m)
 	}
 }
 

@@ -16,40 +16,55 @@ const (
 	ackerBufferMax = 1 << 20
 )
 
-// acker answers the publishers of some streams, and does what else comes after a message was stored.
+// acker answers the publishers of some streams, and does what else comes after a message was stored. It is whoever
+// has something for it and finds nobody at it: mostly the goroutine that has applied the commands.
 type acker struct {
+	// These belong to who is busy.
 	outlet   Outlet
 	buffer   []byte    // the answers since the last flush
 	answered []*record // the records that they are for
 	length   atomic.Int64
 
-	mu      sync.Mutex // guards everything below
-	work    sync.Cond  // run waits
-	queue   []*record
-	spare   []*record
-	space   chan struct{} // closed, and forgotten, when there is room again
-	waiting bool          // run waits
-	closed  bool
+	mu     sync.Mutex // guards everything below
+	rest   sync.Cond  // close waits until nobody is busy
+	queue  []*record
+	spare  []*record
+	space  chan struct{} // closed, and forgotten, when there is room again
+	busy   bool          // somebody answers what is in the queue
+	closed bool          // nothing is answered any more
 }
 
 func newAcker(outlet Outlet) *acker {
 	a := &acker{outlet: outlet}
-	a.work.L = &a.mu
+	a.rest.L = &a.mu
 	return a
 }
 
-// push files a record. It does not wait: it runs where commands are applied.
-func (a *acker) push(r *record) {
+// file files records. Flush is to be called then.
+func (a *acker) file(records ...*record) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.length.Add(1)
-	a.queue = append(a.queue, r)
-	if a.waiting {
-		a.work.Signal()
+	a.append(records)
+}
+
+// append puts records behind the others. The caller holds mu.
+func (a *acker) append(records []*record) {
+	a.length.Add(int64(len(records)))
+	a.queue = append(a.queue, records...)
+}
+
+// push files records, and sees to it that they are answered by somebody else.
+func (a *acker) push(records ...*record) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.append(records)
+	if !a.busy && !a.closed {
+		a.busy = true
+		go a.run()
 	}
 }
 
-// offer files a record unless too many wait.
+// offer is push, unless too many wait.
 func (a *acker) offer(r *record) bool {
 	if a.length.Load() > 2*ackerBacklog {
 		return false
@@ -58,19 +73,41 @@ func (a *acker) offer(r *record) bool {
 	return true
 }
 
-// admit waits until there is room for a record.
-func (a *acker) admit(ctx context.Context) {
+// Flush answers what was filed, unless somebody is at it.
+func (a *acker) Flush() {
+	if a.claim() {
+		a.run()
+	}
+}
+
+// claim makes the caller who answers, if there is something and nobody does.
+func (a *acker) claim() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.busy || a.closed || len(a.queue) == 0 {
+		return false
+	}
+	a.busy = true
+	return true
+}
+
+// admit reports whether there is room for a record. It waits until there is, if it is patient.
+func (a *acker) admit(ctx context.Context, patient bool) bool {
 	for a.length.Load() > ackerBacklog {
+		if !patient {
+			return false
+		}
 		space := a.full()
 		if space == nil {
-			return
+			break
 		}
 		select {
 		case <-space:
 		case <-ctx.Done():
-			return
+			return true // the log will not take it
 		}
 	}
+	return true
 }
 
 // full returns nil if there is room, otherwise what is closed when there is some again.
@@ -86,17 +123,28 @@ func (a *acker) full() <-chan struct{} {
 	return a.space
 }
 
-// close lets run end when nothing waits.
+// close ends the acker when what was filed is answered. Calling it again does nothing.
 func (a *acker) close() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.closed = true
-	a.work.Signal()
+	a.Flush()
+	if a.stop() {
+		a.outlet.Close()
+	}
 }
 
-// run answers records until the acker is closed.
+// stop waits until nobody answers, and lets nobody begin. It is true for the first call.
+func (a *acker) stop() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for a.busy {
+		a.rest.Wait()
+	}
+	first := !a.closed
+	a.closed = true
+	return first
+}
+
+// run answers records until none is left.
 func (a *acker) run() {
-	defer a.outlet.Close()
 	for batch := a.take(nil); batch != nil; batch = a.take(batch) {
 		for rest := batch; len(rest) > 0; {
 			n := min(len(rest), ackerBurst)
@@ -106,20 +154,18 @@ func (a *acker) run() {
 	}
 }
 
-// take waits for records and returns them, in exchange for the slice before; nil is the end.
+// take returns the records that wait, in exchange for the slice before; nil when there are none, and nobody answers
+// any more.
 func (a *acker) take(before []*record) []*record {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if cap(before) <= ackerBacklog {
+	if before != nil && cap(before) <= ackerBacklog {
 		a.spare = before[:0]
 	}
-	for len(a.queue) == 0 {
-		if a.closed {
-			return nil
-		}
-		a.waiting = true
-		a.work.Wait()
-		a.waiting = false
+	if len(a.queue) == 0 {
+		a.busy = false
+		a.rest.Broadcast()
+		return nil
 	}
 	batch := a.queue
 	a.queue, a.spare = a.spare, nil

@@ -16,14 +16,18 @@ func (s *Stream) arrive(a *acker, r *record) {
 		s.acked.waiting = append(s.acked.waiting, r)
 		return
 	}
-	s.answer(a, r)
-	if !r.started {
-		return
-	}
-	s.acked.count++
+	s.turn(a, r)
 	for len(s.acked.waiting) > 0 && s.acked.waiting[0].target <= s.acked.count {
-		s.answer(a, s.acked.waiting[0])
+		s.turn(a, s.acked.waiting[0])
 		s.acked.waiting = s.acked.waiting[1:]
+	}
+}
+
+// turn answers a record, and counts it if others may wait for it.
+func (s *Stream) turn(a *acker, r *record) {
+	s.answer(a, r)
+	if r.started {
+		s.acked.count++
 	}
 }
 

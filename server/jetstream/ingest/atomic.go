@@ -52,7 +52,7 @@ func (s *Stream) gather(r *record, cfg *settings, m *marks) {
 	b.active = s.ingest.cfg.Clock()
 	if m.commit != ended {
 		s.dropLevel(r, m)
-		b.members = append(b.members, *s.publish(r, m))
+		b.members = append(b.members, s.publish(r, m))
 		b.bytes += r.size()
 		s.ingest.atomicBytes.Add(int64(r.size()))
 	}

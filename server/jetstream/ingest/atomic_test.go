@@ -262,6 +262,7 @@ func TestAtomicLimits(t *testing.T) {
 		s := b.ingest.Open(b.account, other, ingest.Hooks{})
 		open := func(id string) string {
 			s.Take([]byte("s.1"), []byte("r"), block("Nats-Batch-Id", id, "Nats-Batch-Sequence", "1"), nil)
+			s.Flush()
 			return b.next().payload
 		}
 		if got := b.member("s.1", "a", 1, "") + b.member("s.1", "b", 1, "") + open("c"); got != "" {

@@ -9,45 +9,104 @@ import (
 	"runnel/server/jetstream/api"
 )
 
-// drain hands on what is in the queue until it is empty.
-func (s *Stream) drain() {
+// Flush begins to carry out what was taken. It does so on the caller's goroutine as far as it need not wait, and leaves
+// the rest to another one.
+func (s *Stream) Flush() {
+	if !s.claim() {
+		return
+	}
 	defer s.draining.Done()
-	for batch := s.next(nil); batch != nil; batch = s.next(batch) {
-		for i, r := range batch {
-			batch[i] = nil
-			s.handle(r)
-		}
+	if !s.run(false) {
+		s.draining.Go(s.drain)
 	}
 }
 
-// next returns what is in the queue, in exchange for the slice before, or nil when there is nothing and drain ends.
-func (s *Stream) next(before []*record) []*record {
+// claim makes the caller who drains, if there is something and nobody does.
+func (s *Stream) claim() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if before != nil {
-		s.spare = before[:0]
+	if s.active || len(s.queue) == 0 {
+		return false
 	}
-	if len(s.queue) == 0 {
-		s.active = false
-		s.crowded.Store(false)
-		if cap(s.spare) > spareMax {
-			s.spare = nil
-		}
-		return nil
-	}
-	batch := s.queue
-	s.queue, s.spare = s.spare, nil
-	return batch
+	s.active = true
+	s.draining.Add(1)
+	return true
 }
 
-// handle lets a record do what it asks for.
-func (s *Stream) handle(r *record) {
+// drain hands on what is in the queue until it is empty, however long that takes.
+func (s *Stream) drain() { s.run(true) }
+
+// run hands on what is in the queue until it is empty. Unless it is patient it stops where it would have to wait, and
+// returns false: then somebody else is to go on.
+func (s *Stream) run(patient bool) bool {
+	d := &s.drained
+	for s.take() {
+		for d.next < len(d.batch) {
+			if !s.handle(d.batch[d.next], patient) {
+				return false
+			}
+			d.batch[d.next] = nil
+			d.next++
+		}
+		if !s.dispatch(patient) {
+			return false
+		}
+	}
+	return true
+}
+
+// take sees to it that there are records to be handled, or to be dispatched. When there are none it is false, and
+// nobody drains any more.
+func (s *Stream) take() bool {
+	d := &s.drained
+	if d.next < len(d.batch) || d.pack != nil {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leave()
+	d.next = 0
+	d.batch, s.queue = s.queue, d.batch[:0]
+	if len(d.batch) > 0 {
+		return true
+	}
+	s.active = false
+	s.crowded.Store(false)
+	if cap(s.queue)+cap(d.batch) > spareMax {
+		s.queue, d.batch = nil, nil
+	}
+	return false
+}
+
+// leave tells the queue what has left it. The caller holds mu.
+func (s *Stream) leave() {
+	left := &s.drained.left
+	s.room.messages -= left.messages
+	s.room.bytes -= left.bytes
+	*left = room{}
+}
+
+// settleQueue is leave for who does not hold mu.
+func (s *Stream) settleQueue() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leave()
+}
+
+// handle lets a record do what it asks for. It is false, and nothing is done, if that would have to wait and is not to.
+func (s *Stream) handle(r *record, patient bool) bool {
 	// What the acker has not got to is bounded by this wait, and by what the log takes.
-	s.acker.admit(s.ctx)
-	s.leave(r)
+	if !s.acker.admit(s.ctx, patient) {
+		return false
+	}
+	if r.task == storing {
+		return s.receive(r, patient)
+	}
+	if !patient || !s.dispatch(patient) {
+		return false
+	}
+	s.drained.left.add(r)
 	switch r.task {
-	case storing:
-		s.receive(r)
 	case barring:
 		s.bar(r)
 	case announcing:
@@ -59,25 +118,36 @@ func (s *Stream) handle(r *record) {
 		s.expire()
 		s.settle(r)
 	}
+	return true
 }
 
-// receive finds out in which way a message is to be stored.
-func (s *Stream) receive(r *record) {
+// receive finds out in which way a message is to be stored. It is false like handle.
+func (s *Stream) receive(r *record, patient bool) bool {
+	if !s.drained.pack.fits(r) && !s.dispatch(patient) {
+		return false
+	}
 	cfg := s.settings.Load()
 	m := readMarks(r.header)
+	fast := strings.HasSuffix(r.reply, fastSuffix)
+	member := !fast && len(m.batch) > 0
+	if member && (!patient || !s.dispatch(patient)) {
+		return false // since a batch that is complete is a command by itself
+	}
+	s.drained.left.add(r)
 	if m.requestInfo {
 		r.header = headers.Delete(r.header, requestInfo)
 	}
 	r.subject = cfg.stored(r.subject)
 	s.drained.largest = max(s.drained.largest, r.bytes())
 	switch {
-	case strings.HasSuffix(r.reply, fastSuffix):
+	case fast:
 		s.advance(r, cfg, &m)
-	case len(m.batch) > 0:
+	case member:
 		s.gather(r, cfg, &m)
 	default:
 		s.store(r, cfg, &m)
 	}
+	return true
 }
 
 // store stores a message that is part of nothing.
@@ -90,13 +160,13 @@ func (s *Stream) store(r *record, cfg *settings, m *marks) {
 		s.refuse(r, err)
 		return
 	}
-	s.start(r, s.publish(r, m))
+	s.add(r, s.publish(r, m))
 }
 
 // publish returns the command for a message.
-func (s *Stream) publish(r *record, m *marks) *command.Publish {
+func (s *Stream) publish(r *record, m *marks) command.Publish {
 	r.at = s.ingest.cfg.Clock().UnixNano()
-	c := &command.Publish{Time: r.at, Subject: r.subject, Header: r.header, Payload: r.payload}
+	c := command.Publish{Time: r.at, Subject: r.subject, Header: r.header, Payload: r.payload}
 	if m.schedule {
 		c.Fire = jetlog.FirstFire(r.header, r.at)
 	}

@@ -75,7 +75,8 @@ func (s *Stream) advance(r *record, cfg *settings, m *marks) {
 		r.step.batch, r.step.opening = s.openFast(f), true
 	}
 	s.dropLevel(r, m)
-	r.command = s.publish(r, m)
+	c := s.publish(r, m)
+	r.command = &c
 	s.step(r)
 }
 
@@ -107,7 +108,7 @@ func (s *Stream) step(r *record) {
 func (s *Stream) park(b *fastBatch, r *record) {
 	b.parked = append(b.parked, r)
 	s.drained.parked++
-	s.wait(r)
+	s.drained.left.remove(r)
 }
 
 // inPlace moves the batch to a message, and reports whether it may go on with it.
@@ -146,10 +147,7 @@ func (s *Stream) storeStep(r *record) {
 	}
 	r.step.holding = strict && !b.ended && (r.step.conditional || !s.roomy(cfg))
 	b.held = r.step.holding
-	if !s.start(r, r.command) && strict {
-		b.held = false
-		s.endFast(b)
-	}
+	s.add(r, *r.command)
 }
 
 // resume goes on with a batch when the result of a message has come.
@@ -166,7 +164,7 @@ func (s *Stream) resume(b *fastBatch, failed bool) {
 			return
 		}
 		s.drained.parked--
-		s.leave(r)
+		s.drained.left.add(r)
 		switch {
 		case r.task == barring:
 			s.passParked(r)

@@ -11,6 +11,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/store"
 	"runnel/server/accounts"
 	"runnel/server/jetstream/ingest"
 )
@@ -332,10 +333,12 @@ func TestFastLimits(t *testing.T) {
 		t.Errorf("third batch of the stream: got %s, want %s", got, full)
 	}
 	s.Take([]byte("s.1"), []byte(reply), nil, nil)
+	s.Flush()
 	if got, want := b.next().payload, flowAck(0, 9); got != want {
 		t.Errorf("first batch of another stream: got %s, want %s", got, want)
 	}
 	s.Take([]byte("s.1"), []byte(fastReply("d", 9, "fail", 1, start)), nil, nil)
+	s.Flush()
 	if got, want := b.next().payload, strings.Replace(full, `"S"`, `"T"`, 1); got != want {
 		t.Errorf("fourth batch of the server: got %s, want %s", got, want)
 	}
@@ -387,6 +390,10 @@ func (l *slow) Start(_ context.Context, c command.Command, done func(jetlog.Resu
 	l.waiting = append(l.waiting, func() { done(r, err) })
 	l.started <- struct{}{}
 	return nil
+}
+
+func (l *slow) StartAll(ctx context.Context, publishes []command.Publish, a store.Answers) error {
+	return startAll(ctx, l.Start, publishes, a)
 }
 
 // Behind a message that may be refused nothing of its batch may be stored before its result; others go on.

@@ -39,6 +39,7 @@ func FuzzTake(f *testing.F) {
 		}
 		for range 2 {
 			b.stream.Take([]byte(subject), []byte(reply), header, []byte(payload))
+			b.stream.Flush()
 		}
 		if err := b.stream.Barrier(context.Background()); err != nil {
 			t.Fatal(err)

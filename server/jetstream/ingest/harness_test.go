@@ -149,7 +149,9 @@ func (b *bench) open(cfg ingest.Config, log ingest.Log, h ingest.Hooks) {
 // publish publishes a message with pairs of header names and values.
 func (b *bench) publish(subject, reply, payload string, fields ...string) bool {
 	b.t.Helper()
-	return b.stream.Take([]byte(subject), []byte(reply), block(fields...), []byte(payload))
+	taken := b.stream.Take([]byte(subject), []byte(reply), block(fields...), []byte(payload))
+	b.stream.Flush()
+	return taken
 }
 
 // ask publishes a message and returns the answer.
@@ -239,6 +241,14 @@ func (f *failing) Start(ctx context.Context, c command.Command, done func(jetlog
 	return f.start(ctx, c, done)
 }
 
+// StartAll always has to wait.
+func (f *failing) StartAll(ctx context.Context, publishes []command.Publish, a store.Answers) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return startAll(ctx, f.Start, publishes, a)
+}
+
 func (f *failing) Load(uint64) (jetlog.Message, error) { return jetlog.Message{}, nil }
 
 func (f *failing) State() jetlog.State { return jetlog.State{} }
@@ -274,6 +284,10 @@ func (l *answering) Start(_ context.Context, c command.Command, done func(jetlog
 	return nil
 }
 
+func (l *answering) StartAll(ctx context.Context, publishes []command.Publish, a store.Answers) error {
+	return startAll(ctx, l.Start, publishes, a)
+}
+
 func (l *answering) result(c command.Command) (jetlog.Result, error) {
 	if l.answer != nil {
 		if r, err := l.answer(c); r.Code != 0 || err != nil {
@@ -288,4 +302,35 @@ func (l *answering) result(c command.Command) (jetlog.Result, error) {
 	}
 	l.last += uint64(n)
 	return jetlog.Result{Sequence: l.last, Stored: true, Count: n}, nil
+}
+
+// startAll makes of a function that starts a command one that starts several. If the first cannot be started none is.
+func startAll(ctx context.Context, start func(context.Context, command.Command, func(jetlog.Result, error)) error,
+	publishes []command.Publish, a store.Answers,
+) error {
+	var mu sync.Mutex
+	left := len(publishes)
+	for i := range publishes {
+		c := publishes[i]
+		done := func(r jetlog.Result, err error) {
+			a.Answer(i, r, err)
+			mu.Lock()
+			left--
+			last := left == 0
+			mu.Unlock()
+			if !last {
+				return
+			}
+			if f := a.Answered(); f != nil {
+				f.Flush()
+			}
+		}
+		if err := start(ctx, &c, done); err != nil {
+			if i == 0 {
+				return err
+			}
+			done(jetlog.Result{}, err)
+		}
+	}
+	return nil
 }

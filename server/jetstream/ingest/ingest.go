@@ -11,6 +11,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/store"
 	"runnel/server/accounts"
 	"runnel/server/jetstream/api"
 )
@@ -24,6 +25,10 @@ type Log interface {
 	// Start has a command carried out. Commands that one goroutine starts are carried out, and answered by done, in
 	// that order. With an error done is not called.
 	Start(ctx context.Context, c command.Command, done func(jetlog.Result, error)) error
+	// StartAll has publishes carried out, one by one, as if they had been given to Start. With a context that has
+	// ended it does not wait: the error is context.Canceled where it would have. The publishes may be used again when
+	// all are answered.
+	StartAll(ctx context.Context, publishes []command.Publish, answers store.Answers) error
 	// State returns sequences and sizes.
 	State() jetlog.State
 	// Load returns a message, with sequence 0 if there is none.
@@ -41,7 +46,7 @@ type Outlet interface {
 // Config says how publishes are taken in. Zero values mean the defaults.
 type Config struct {
 	Outlet func() Outlet // required; called once for each acker
-	Ackers int           // goroutines that answer publishers; default GOMAXPROCS, at most 4
+	Ackers int           // that answer publishers, each for some streams; default GOMAXPROCS, at most 4
 	// QueueMessages and QueueBytes bound what waits in front of one stream; default 100,000 and 128 MiB.
 	QueueMessages int
 	QueueBytes    int
@@ -92,9 +97,10 @@ type Hooks struct {
 type Ingest struct {
 	cfg     Config
 	ackers  []*acker
-	next    atomic.Uint32 // acker of the next stream
-	records sync.Pool     // of *record
-	running sync.WaitGroup
+	next    atomic.Uint32   // acker of the next stream
+	records sync.Pool       // of *record
+	packs   sync.Pool       // of *pack
+	never   context.Context // that has ended
 
 	// Open batches of all streams: their number, and the bytes of the atomic ones.
 	atomics, fasts, atomicBytes atomic.Int64
@@ -107,10 +113,11 @@ type Ingest struct {
 func New(cfg Config) *Ingest {
 	cfg.fill()
 	g := &Ingest{cfg: cfg, streams: make(map[*Stream]struct{})}
+	ended, end := context.WithCancel(context.Background())
+	end()
+	g.never = ended
 	for range cfg.Ackers {
-		a := newAcker(cfg.Outlet())
-		g.ackers = append(g.ackers, a)
-		g.running.Go(a.run)
+		g.ackers = append(g.ackers, newAcker(cfg.Outlet()))
 	}
 	return g
 }
@@ -135,7 +142,6 @@ func (g *Ingest) Close() {
 	for _, a := range g.ackers {
 		a.close()
 	}
-	g.running.Wait()
 }
 
 // open returns the streams that were not closed.

@@ -174,6 +174,7 @@ func TestTakeCopies(t *testing.T) {
 	b := newBench(t, ingest.Config{})
 	subject, reply, header, payload := []byte("s.a"), []byte("reply"), block("A", "b"), []byte("payload")
 	b.stream.Take(subject, reply, header, payload)
+	b.stream.Flush()
 	for _, s := range [][]byte{subject, reply, header, payload} {
 		clear(s)
 	}
@@ -327,6 +328,7 @@ func TestBackPressure(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	other.Take([]byte("o"), []byte("other"), nil, nil)
+	other.Flush()
 	if got, want := b.next().String(), `other {"stream":"S","seq":77}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

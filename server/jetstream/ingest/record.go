@@ -71,19 +71,18 @@ func newRecord() *record {
 // reset forgets everything.
 func (r *record) reset() { *r = record{done: r.done} }
 
-// fill copies a message.
-func (r *record) fill(subject, reply, header, payload []byte) {
+// fill copies a message, its header and payload into memory that is long enough.
+func (r *record) fill(subject, reply, header, payload, memory []byte) {
 	r.subject = string(subject)
 	if len(reply) > 0 {
 		r.reply = string(reply)
 	}
-	block := make([]byte, len(header)+len(payload))
-	n := copy(block, header)
-	copy(block[n:], payload)
+	n := copy(memory, header)
+	copy(memory[n:], payload)
 	if n > 0 {
-		r.header = block[:n:n]
+		r.header = memory[:n:n]
 	}
-	r.payload = block[n:]
+	r.payload = memory[n:]
 }
 
 // bytes is what the record counts for in the queue.

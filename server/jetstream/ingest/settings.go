@@ -12,6 +12,7 @@ import (
 // settings are what a stream's configuration means for its publishers. They do not change.
 type settings struct {
 	name    string
+	memory  bool // messages stay where they are when they come
 	noAck   bool
 	sealed  bool
 	counter bool
@@ -34,7 +35,7 @@ type settings struct {
 // is logged, and left out.
 func newSettings(cfg *config.Stream, logger *slog.Logger) *settings {
 	s := &settings{
-		name: cfg.Name, noAck: cfg.NoAck, sealed: cfg.Sealed, counter: cfg.AllowCounter,
+		name: cfg.Name, memory: cfg.Storage == config.MemoryStorage, noAck: cfg.NoAck, sealed: cfg.Sealed, counter: cfg.AllowCounter,
 		maxMessageBytes: int(cfg.MaxMessageBytes), random: rand.IntN,
 		atomic: cfg.AllowAtomic, batched: cfg.AllowBatched, ttl: cfg.AllowTTL,
 		refuses: cfg.Sealed || cfg.AllowCounter || cfg.DiscardNewPerSubject,

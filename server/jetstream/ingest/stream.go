@@ -25,16 +25,17 @@ type Stream struct {
 	cancel context.CancelFunc
 	ending sync.Once
 
-	messages, bytes atomic.Int64   // in the queue, those included that drain has taken and not handed on
-	unsettled       atomic.Int64   // records that were taken and not released
-	crowded         atomic.Bool    // a message was refused since the queue was empty
-	fastOpen        atomic.Int64   // fast batches
-	draining        sync.WaitGroup // for drain
+	unsettled atomic.Int64   // records that were taken and not released
+	crowded   atomic.Bool    // a message was refused since the queue was empty
+	fastOpen  atomic.Int64   // fast batches
+	draining  sync.WaitGroup // for drain
 
 	mu     sync.Mutex // guards everything below
+	room   room       // that is taken by the queue, with what drain has and has not handed on
 	queue  []*record
 	spare  []*record // an empty slice for the queue
-	active bool      // drain runs
+	active bool      // somebody drains
+	memory slab      // where small messages are put
 	closed bool      // no more messages
 	ended  bool      // nothing more
 
@@ -44,7 +45,11 @@ type Stream struct {
 
 // drained is what drain knows of a stream.
 type drained struct {
-	started uint64 // commands that the log took
+	batch   []*record // what was taken from the queue, from next on still to be handled
+	next    int
+	left    room   // what has left the queue since it was last told
+	pack    *pack  // what is about to go to the log, nil for nothing
+	started uint64 // commands that the log took, or will have in pack
 	largest int    // message, in bytes
 	atomic  map[string]*atomicBatch
 	fast    map[string]*fastBatch
@@ -61,8 +66,8 @@ type acked struct {
 // closeGrace is how long Close waits for a log that takes nothing.
 const closeGrace = 2 * time.Second
 
-// spareMax is the longest empty queue that an idle stream keeps.
-const spareMax = 64
+// spareMax is how much empty queue an idle stream keeps.
+const spareMax = 2 * packMessages
 
 func newStream(g *Ingest, a *accounts.Account, log Log, h Hooks) *Stream {
 	s := &Stream{ingest: g, account: a, log: log, hooks: h}
@@ -78,27 +83,47 @@ func (s *Stream) Configure() {
 	s.settings.Store(newSettings(&cfg, s.ingest.cfg.Logger))
 }
 
-// Take takes a message over that was published on one of the stream's subjects: it copies it and returns. It is
-// false when there was no room, and the publisher is told so with a 429 status, or when the stream is closed.
+// Take takes a message over that was published on one of the stream's subjects: it copies it and returns. Flush is to
+// be called then, once for many. It is false when there was no room, and the publisher is told so with a 429 status,
+// or when the stream is closed.
 func (s *Stream) Take(subject, reply, header, payload []byte) bool {
-	if s.full(len(subject) + len(reply) + len(header) + len(payload)) {
-		s.overflow(reply)
-		return false
-	}
 	r := s.ingest.record(s)
-	r.fill(subject, reply, header, payload)
-	if !s.enqueue(r) {
+	taken, full := s.takeIn(r, subject, reply, header, payload)
+	if !taken {
 		s.ingest.release(r)
-		return false
 	}
-	return true
+	if full {
+		s.overflow(reply)
+	}
+	return taken
 }
 
-// full reports whether the queue has no room for a message. Publishers that ask at the same time may exceed the
-// limits by a message each.
+func (s *Stream) takeIn(r *record, subject, reply, header, payload []byte) (taken, full bool) {
+	keep := s.settings.Load().memory
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false, false
+	}
+	if s.full(len(subject) + len(reply) + len(header) + len(payload)) {
+		return false, true
+	}
+	r.fill(subject, reply, header, payload, s.memory.place(len(header)+len(payload), keep))
+	s.append(r)
+	return true, false
+}
+
+// full reports whether the queue has no room for a message. The caller holds mu.
 func (s *Stream) full(bytes int) bool {
 	cfg := &s.ingest.cfg
-	return s.messages.Load() >= int64(cfg.QueueMessages) || s.bytes.Load()+int64(bytes) > int64(cfg.QueueBytes)
+	return s.room.messages >= cfg.QueueMessages || s.room.bytes+bytes > cfg.QueueBytes
+}
+
+// append puts a record behind all others. The caller holds mu.
+func (s *Stream) append(r *record) {
+	s.room.add(r)
+	s.unsettled.Add(1)
+	s.queue = append(s.queue, r)
 }
 
 // overflow lets the acker refuse a message, and log it if it is the first of many.
@@ -126,42 +151,38 @@ func (s *Stream) Announce(m jetlog.Message, result jetlog.Result) {
 	r.task, r.result = announcing, result
 	r.subject, r.header, r.payload, r.at = m.Subject, m.Header, m.Payload, m.Time
 	r.result.Sequence = m.Sequence
-	s.acker.admit(s.ctx)
+	s.acker.admit(s.ctx, true)
 	if !s.enqueue(r) {
 		s.ingest.release(r)
 	}
 }
 
-// enqueue puts a record behind all others, and starts drain if it does not run. It is false when the stream is
-// closed.
+// enqueue puts a record behind all others, and sees to it that it is handled. It is false when the stream is closed.
 func (s *Stream) enqueue(r *record) bool {
-	s.wait(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || s.closed && (r.task == storing || r.task == idling) {
-		s.leave(r)
+	if s.ended || s.closed && r.task == idling {
 		return false
 	}
-	s.unsettled.Add(1)
-	s.queue = append(s.queue, r)
+	s.append(r)
 	if !s.active {
 		s.active = true
-		s.draining.Add(1)
-		go s.drain()
+		s.draining.Go(s.drain)
 	}
 	return true
 }
 
-// wait puts a record on the queue's account.
-func (s *Stream) wait(r *record) {
-	s.messages.Add(1)
-	s.bytes.Add(int64(r.bytes()))
+// room is what the queue has.
+type room struct{ messages, bytes int }
+
+func (o *room) add(r *record) {
+	o.messages++
+	o.bytes += r.bytes()
 }
 
-// leave takes it off again.
-func (s *Stream) leave(r *record) {
-	s.messages.Add(-1)
-	s.bytes.Add(-int64(r.bytes()))
+func (o *room) remove(r *record) {
+	o.messages--
+	o.bytes -= r.bytes()
 }
 
 // settle ends a record.
