@@ -96,10 +96,11 @@ var layers = []layer{
 	},
 	{"server/jetstream/delivery", "subjects headers jetlog/config jetlog/command jetlog/body jetlog server/accounts server/jetstream/api", ""},
 	{"server/jetstream/sourcing", "subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/origin server/accounts server/engine server/jetstream/api", nuid},
+	{"server/jetstream/transfer", "headers server/accounts server/engine server/jetstream/api", ""},
 	{
 		"server/jetstream",
 		"subjects headers jetlog/config jetlog/command jetlog/body jetlog jetlog/store cluster server/accounts server/engine " +
-			"server/jetstream/api server/jetstream/backup server/jetstream/claims server/jetstream/ingest server/jetstream/delivery server/jetstream/sourcing",
+			"server/jetstream/api server/jetstream/backup server/jetstream/claims server/jetstream/ingest server/jetstream/delivery server/jetstream/sourcing server/jetstream/transfer",
 		gjson + " " + nuid,
 	},
 	// 5: composes what lies below.

@@ -13,6 +13,7 @@ import (
 	"runnel/server/engine"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/claims"
+	"runnel/server/jetstream/transfer"
 )
 
 // account is an account as the service sees it: its streams and what it may use.
@@ -24,7 +25,7 @@ type account struct {
 	limits    atomic.Pointer[AccountLimits] // nil: no JetStream for this account
 	calls     atomic.Int64                  // requests,
 	errors    atomic.Int64                  // and how many got an error
-	transfers transfers
+	transfers transfer.Transfers
 	stored    stored
 
 	mu            sync.RWMutex // guards everything below
@@ -49,7 +50,7 @@ func (a *account) setLimits(l *AccountLimits) {
 	case l != nil && old == nil:
 		a.recover()
 	case l == nil && old != nil:
-		a.transfers.close(false)
+		a.transfers.Close(false)
 		a.closeStreams()
 	}
 }
@@ -117,7 +118,7 @@ func (a *account) close() {
 	for _, i := range subscriptions {
 		i.Unsubscribe()
 	}
-	a.transfers.close(true)
+	a.transfers.Close(true)
 	a.closeStreams()
 }
 

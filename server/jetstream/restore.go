@@ -9,8 +9,10 @@ import (
 	"github.com/nats-io/nuid"
 
 	"runnel/jetlog/config"
+	"runnel/server/engine"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/backup"
+	"runnel/server/jetstream/transfer"
 )
 
 // streamRestore begins to take a backup in. All else happens on a goroutine of its own.
@@ -44,8 +46,8 @@ func (s *Service) streamRestore(_ Outlet, r *request) (api.Answer, error) {
 		return nil, restoreName(err)
 	}
 	id := nuid.Next()
-	i := newInlet(a, cfg.Name, a.spoolMost(&cfg))
-	if err := a.transfers.addRestore(s.ctx, id, i, func(ctx context.Context) { s.takeBackup(ctx, i, r, &cfg) }); err != nil {
+	i := transfer.NewIncoming(cfg.Name, a.account, s.cfg.SpoolDir, a.spoolMost(&cfg))
+	if err := a.transfers.Receive(s.ctx, id, i, func(ctx context.Context) { s.takeBackup(ctx, i, r, &cfg) }); err != nil {
 		a.release(cfg.Name, nil)
 		return nil, err
 	}
@@ -81,27 +83,31 @@ func (a *account) spoolMost(cfg *config.Stream) int64 {
 	return 1<<63 - 1
 }
 
+// takeChunk hands a chunk of a backup to its restore.
+func (a *account) takeChunk(m *engine.Message) { a.transfers.TakeChunk(m) }
+
 // takeBackup makes the stream of what comes in. It is there for others only when it is whole.
-func (s *Service) takeBackup(ctx context.Context, i *inlet, r *request, cfg *config.Stream) {
+func (s *Service) takeBackup(ctx context.Context, i *transfer.Incoming, r *request, cfg *config.Stream) {
 	start := s.cfg.Clock().UTC()
-	i.out = s.newOutlet()
-	defer i.out.Close()
+	out := s.newOutlet()
+	defer out.Close()
+	i.Use(out)
 	t, err := s.rebuild(ctx, i, r.account, cfg)
-	if failed := i.close(); failed != nil {
+	if failed := i.Close(); failed != nil {
 		s.logger.Warn("cannot close the file of a backup", "error", failed)
 	}
 	if err != nil {
 		r.account.release(cfg.Name, nil)
 		s.logger.Warn("restore has failed", "account", r.account.account.Name(), "stream", cfg.Name, "error", err)
-		s.events.restoreComplete(r, cfg.Name, start, i.received, err)
-		i.fail(api.CallStreamCreate.Refuse(restoreRefusal(err)))
+		s.events.restoreComplete(r, cfg.Name, start, i.Received(), err)
+		i.Fail(api.CallStreamCreate.Refuse(restoreRefusal(err)))
 		return
 	}
 	t.open()
 	r.account.release(cfg.Name, t)
 	s.sourcing.Appeared(r.account.account, cfg.Name)
-	s.events.restoreComplete(r, cfg.Name, start, i.received, nil)
-	i.reply(i.last, s.restoredAnswer(t))
+	s.events.restoreComplete(r, cfg.Name, start, i.Received(), nil)
+	i.Accept(s.restoredAnswer(t))
 }
 
 // restoreRefusal makes what went wrong an error of the API.
@@ -123,12 +129,12 @@ func (s *Service) restoredAnswer(t *stream) []byte {
 }
 
 // rebuild makes the stream, and leaves nothing of it when that fails.
-func (s *Service) rebuild(ctx context.Context, i *inlet, a *account, cfg *config.Stream) (*stream, error) {
+func (s *Service) rebuild(ctx context.Context, i *transfer.Incoming, a *account, cfg *config.Stream) (*stream, error) {
 	in, err := backup.NewReader(i)
 	if err != nil {
 		return nil, err
 	}
-	i.settled()
+	i.Settled()
 	b, err := a.stage(ctx, cfg)
 	if err != nil {
 		return nil, err

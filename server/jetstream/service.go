@@ -15,6 +15,7 @@ import (
 	"runnel/server/jetstream/delivery"
 	"runnel/server/jetstream/ingest"
 	"runnel/server/jetstream/sourcing"
+	"runnel/server/jetstream/transfer"
 )
 
 // Outlet stages messages of the service and writes them out; *engine.Publisher is one. One goroutine uses it at a
@@ -141,7 +142,7 @@ func New(cfg Config) *Service {
 		Logger: cfg.Logger,
 	})
 	s.sourcing = newSourcing(&s.cfg)
-	if err := sweepSpool(cfg.SpoolDir); err != nil {
+	if err := transfer.Sweep(cfg.SpoolDir); err != nil {
 		s.logger.Warn("files of former restores stay", "error", err)
 	}
 	s.overload.tell = s.tellDropped

@@ -9,8 +9,10 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/server/engine"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/backup"
+	"runnel/server/jetstream/transfer"
 	"runnel/subjects"
 )
 
@@ -45,25 +47,29 @@ func (s *Service) streamSnapshot(_ Outlet, r *request) (api.Answer, error) {
 		return nil, api.NewError(api.DeliverSubjectInvalid)
 	}
 	id := nuid.Next()
-	c := newChunks(t.log.Name(), id, t.account.account, &q)
-	return nil, t.account.transfers.addBackup(s.ctx, id, c, func(ctx context.Context) { s.sendBackup(ctx, t, c, r, &q) })
+	c := transfer.NewOutgoing(t.log.Name(), id, t.account.account, &q)
+	return nil, t.account.transfers.Send(s.ctx, id, c, func(ctx context.Context) { s.sendBackup(ctx, t, c, r, &q) })
 }
 
+// takeSnapshotAck hands the acknowledgement of a chunk to its backup.
+func (a *account) takeSnapshotAck(m *engine.Message) { a.transfers.TakeAck(m) }
+
 // sendBackup answers the request, sends the backup, and tells of it.
-func (s *Service) sendBackup(ctx context.Context, t *stream, c *chunks, r *request, q *api.SnapshotRequest) {
-	c.out = s.newOutlet()
-	defer c.out.Close()
+func (s *Service) sendBackup(ctx context.Context, t *stream, c *transfer.Outgoing, r *request, q *api.SnapshotRequest) {
+	out := s.newOutlet()
+	defer out.Close()
+	c.Use(out)
 	p, err := t.picture(ctx, q)
 	if err != nil {
-		s.conclude(c.out, r, api.CallStreamSnapshot, nil, err)
+		s.conclude(out, r, api.CallStreamSnapshot, nil, err)
 		return
 	}
 	start := s.cfg.Clock().UTC()
 	// An answer says of the stream what a backup says: nothing that this server adds for clients.
-	s.conclude(c.out, r, api.CallStreamSnapshot, &api.SnapshotAnswer{Config: &p.config, State: &p.state}, nil)
+	s.conclude(out, r, api.CallStreamSnapshot, &api.SnapshotAnswer{Config: &p.config, State: &p.state}, nil)
 	s.events.snapshotCreated(t, r, &p.state)
-	c.awaitListener()
-	err = c.end(t.writeBackup(p, c))
+	c.AwaitListener()
+	err = c.End(t.writeBackup(p, c))
 	if err != nil {
 		s.logger.Warn("backup has ended early", "account", t.log.Account(), "stream", t.log.Name(), "error", err)
 	}
@@ -129,14 +135,14 @@ func (t *stream) verify(ctx context.Context) error {
 			return fmt.Errorf("check: %w", err)
 		}
 		if ctx.Err() != nil {
-			return errEnding
+			return transfer.ErrEnding
 		}
 	}
 	return nil
 }
 
 // writeBackup writes the stream into the chunks, but for the last of them.
-func (t *stream) writeBackup(p *picture, c *chunks) error {
+func (t *stream) writeBackup(p *picture, c *transfer.Outgoing) error {
 	w := backup.NewWriter(c, t.account.service.cfg.Clock())
 	if err := w.WriteState(backupState(&p.state)); err != nil {
 		return err

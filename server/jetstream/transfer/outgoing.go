@@ -1,4 +1,4 @@
-package jetstream
+package transfer
 
 import (
 	"context"
@@ -17,8 +17,8 @@ const (
 	windowDefault, windowLeast, windowMost = 8 << 20, 1 << 10, 32 << 20
 )
 
-// transferPatience is how long a backup waits for an acknowledgement, and a restore for a chunk.
-const transferPatience = 5 * time.Second
+// patience is how long a backup waits for an acknowledgement, and a restore for a chunk.
+const patience = 5 * time.Second
 
 // Why a backup ends early, for whoever is to get it.
 var (
@@ -26,9 +26,15 @@ var (
 	errNoFlow     = errors.New("no chunk was acknowledged for 5 s")
 )
 
-// chunks sends a backup in pieces, as an io.Writer for one goroutine. It waits while more than a window is not
+// Outlet publishes messages of the server; *engine.Publisher is one. One goroutine uses it at a time.
+type Outlet interface {
+	Publish(a *accounts.Account, subject, reply string, header, payload []byte) int
+	Flush()
+}
+
+// Outgoing sends a backup in chunks, as an io.Writer for one goroutine. It waits while more than a window is not
 // acknowledged.
-type chunks struct {
+type Outgoing struct {
 	stream, id string
 	account    *accounts.Account
 	to         string
@@ -45,14 +51,19 @@ type chunks struct {
 	outstanding int        // bytes that were sent and not acknowledged
 }
 
-func newChunks(stream, id string, a *accounts.Account, q *api.SnapshotRequest) *chunks {
-	return &chunks{
+// NewOutgoing returns what sends the backup of a stream, as a request wants it. The id stands in the subjects of
+// acknowledgements. It sends nothing before it has an outlet: see Use.
+func NewOutgoing(stream, id string, a *accounts.Account, q *api.SnapshotRequest) *Outgoing {
+	return &Outgoing{
 		stream: stream, id: id, account: a, to: q.DeliverSubject,
 		piece:  make([]byte, 0, within(q.ChunkBytes, chunkDefault, chunkLeast, chunkMost)),
 		window: within(q.WindowBytes, windowDefault, windowLeast, windowMost),
 		moved:  make(chan struct{}, 1),
 	}
 }
+
+// Use gives it what it sends with. It is called by who writes, before anything else.
+func (c *Outgoing) Use(out Outlet) { c.out = out }
 
 // within brings a size that somebody asked for between the least and the most; 0 and less is the default.
 func within(n, usual, least, most int) int {
@@ -63,7 +74,7 @@ func within(n, usual, least, most int) int {
 }
 
 // Write sends what is whole, and keeps the rest.
-func (c *chunks) Write(p []byte) (int, error) {
+func (c *Outgoing) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
 		k := min(cap(c.piece)-len(c.piece), len(p))
@@ -80,17 +91,17 @@ func (c *chunks) Write(p []byte) (int, error) {
 }
 
 // send sends a whole chunk, once the window has room for it. A window smaller than a chunk lets one through.
-func (c *chunks) send() error {
-	timer := time.NewTimer(transferPatience)
+func (c *Outgoing) send() error {
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for !c.room() {
 		select {
 		case <-c.moved:
-			timer.Reset(transferPatience)
+			timer.Reset(patience)
 		case <-timer.C:
 			return errNoFlow
 		case <-c.ctx.Done():
-			return errEnding
+			return ErrEnding
 		}
 	}
 	c.sent++
@@ -104,8 +115,8 @@ const (
 	listenLook     = 5 * time.Millisecond
 )
 
-// awaitListener waits until somebody listens for the chunks and nothing else, but not for ever.
-func (c *chunks) awaitListener() {
+// AwaitListener waits until somebody listens for the chunks and nothing else, but not for ever.
+func (c *Outgoing) AwaitListener() {
 	look, last := time.NewTicker(listenLook), time.NewTimer(listenPatience)
 	defer look.Stop()
 	defer last.Stop()
@@ -120,7 +131,7 @@ func (c *chunks) awaitListener() {
 	}
 }
 
-func (c *chunks) listened() bool {
+func (c *Outgoing) listened() bool {
 	for _, e := range c.account.Interest().Match([]byte(c.to), nil) {
 		if e.Subject == c.to {
 			return true
@@ -130,7 +141,7 @@ func (c *chunks) listened() bool {
 }
 
 // room counts a chunk as sent if the window has room for it.
-func (c *chunks) room() bool {
+func (c *Outgoing) room() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.outstanding > 0 && c.outstanding+len(c.piece) > c.window {
@@ -140,7 +151,7 @@ func (c *chunks) room() bool {
 	return true
 }
 
-func (c *chunks) publish(reply string) error {
+func (c *Outgoing) publish(reply string) error {
 	receivers := c.out.Publish(c.account, c.to, reply, nil, c.piece)
 	c.out.Flush()
 	c.piece = c.piece[:0]
@@ -151,7 +162,7 @@ func (c *chunks) publish(reply string) error {
 }
 
 // acknowledged notes that somebody has so many bytes. It is called from anywhere.
-func (c *chunks) acknowledged(bytes int) {
+func (c *Outgoing) acknowledged(bytes int) {
 	c.mu.Lock()
 	c.outstanding = max(0, c.outstanding-bytes)
 	c.mu.Unlock()
@@ -161,8 +172,9 @@ func (c *chunks) acknowledged(bytes int) {
 	}
 }
 
-// end sends what is left, which wants no acknowledgement, and that it is the end, for the given reason.
-func (c *chunks) end(reason error) error {
+// End sends what is left, which wants no acknowledgement, and that it is the end, for the given reason: nil when all was
+// written. It returns why not all was sent.
+func (c *Outgoing) End(reason error) error {
 	if reason == nil && len(c.piece) > 0 {
 		reason = c.publish("")
 	}

@@ -1,4 +1,4 @@
-package jetstream
+package transfer
 
 import (
 	"bytes"
@@ -11,15 +11,16 @@ import (
 	"sync"
 	"time"
 
+	"runnel/server/accounts"
 	"runnel/server/engine"
 )
 
 const (
-	// inletMessages and inletBytes bound the chunks that wait to be read. A client sends the next when it has the
+	// waitingMessages and waitingBytes bound the chunks that wait to be read. A client sends the next when it has the
 	// answer to the one before, or a few ahead.
-	inletMessages, inletBytes = 128, 16 << 20
-	// inletHead bounds what is kept until it is known which form the backup has.
-	inletHead = 16 << 20
+	waitingMessages, waitingBytes = 128, 16 << 20
+	// headBytes bounds what is kept until it is known which form the backup has.
+	headBytes = 16 << 20
 	// spoolPattern is how files for backups are called that have to be read twice.
 	spoolPattern = "restore-*"
 )
@@ -30,12 +31,12 @@ var (
 	errSpoolFull = errors.New("the backup has more bytes than the account may store")
 )
 
-// inlet is a backup as it comes in, chunk by chunk, as an io.ReadSeeker for one goroutine. Each chunk is answered
+// Incoming is a backup as it comes in, chunk by chunk, as an io.ReadSeeker for one goroutine. Each chunk is answered
 // when it is read, so the client goes on as fast as the stream takes it. Only if somebody seeks, the backup is
 // written to a file first.
-type inlet struct {
+type Incoming struct {
 	stream  string
-	account *account
+	account *accounts.Account
 	out     Outlet
 	ctx     context.Context // ends with the account
 	dir     string
@@ -55,19 +56,24 @@ type inlet struct {
 	overrun bool
 }
 
-func newInlet(a *account, stream string, most int64) *inlet {
-	return &inlet{
-		stream: stream, account: a, dir: a.service.cfg.SpoolDir, most: most,
-		keeping: true, chunks: make(chan *engine.Message, inletMessages),
+// NewIncoming returns what reads the backup of a stream. If it has to be read twice, it goes into a file in dir meanwhile,
+// in the folder of the system for such files if that is empty; the file has not more than most bytes.
+func NewIncoming(stream string, a *accounts.Account, dir string, most int64) *Incoming {
+	return &Incoming{
+		stream: stream, account: a, dir: dir, most: most,
+		keeping: true, chunks: make(chan *engine.Message, waitingMessages),
 	}
 }
 
+// Use gives it what it answers with. It is called by who reads, before anything else.
+func (i *Incoming) Use(out Outlet) { i.out = out }
+
 // offer files a chunk. It is called on the worker of who sends it.
-func (i *inlet) offer(m *engine.Message) {
+func (i *Incoming) offer(m *engine.Message) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	n := len(m.Payload)
-	if i.overrun || i.waiting > 0 && i.waiting+n > inletBytes {
+	if i.overrun || i.waiting > 0 && i.waiting+n > waitingBytes {
 		i.overrun = true
 		return
 	}
@@ -80,7 +86,7 @@ func (i *inlet) offer(m *engine.Message) {
 }
 
 // took notes that a chunk is read, and tells whether one was lost.
-func (i *inlet) took(bytes int) error {
+func (i *Incoming) took(bytes int) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.waiting -= bytes
@@ -91,11 +97,11 @@ func (i *inlet) took(bytes int) error {
 }
 
 // receive waits for a chunk; io.EOF says that it was the last.
-func (i *inlet) receive() ([]byte, error) {
+func (i *Incoming) receive() ([]byte, error) {
 	if i.last != nil {
 		return nil, io.EOF
 	}
-	timer := time.NewTimer(transferPatience)
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case m := <-i.chunks:
@@ -112,21 +118,21 @@ func (i *inlet) receive() ([]byte, error) {
 	case <-timer.C:
 		return nil, errStalled
 	case <-i.ctx.Done():
-		return nil, errEnding
+		return nil, ErrEnding
 	}
 }
 
 // reply answers a chunk: with nothing, if it is accepted.
-func (i *inlet) reply(m *engine.Message, answer []byte) {
+func (i *Incoming) reply(m *engine.Message, answer []byte) {
 	if len(m.Reply) == 0 {
 		return
 	}
-	i.out.Publish(i.account.account, string(m.Reply), "", nil, answer)
+	i.out.Publish(i.account, string(m.Reply), "", nil, answer)
 	i.out.Flush()
 }
 
 // Read reads on.
-func (i *inlet) Read(p []byte) (int, error) {
+func (i *Incoming) Read(p []byte) (int, error) {
 	if i.file != nil {
 		return i.file.Read(p)
 	}
@@ -140,8 +146,8 @@ func (i *inlet) Read(p []byte) (int, error) {
 	n := copy(p, i.left)
 	i.left = i.left[n:]
 	if i.keeping {
-		if i.head.Len()+n > inletHead {
-			return 0, fmt.Errorf("nothing was found in the first %d bytes", inletHead)
+		if i.head.Len()+n > headBytes {
+			return 0, fmt.Errorf("nothing was found in the first %d bytes", headBytes)
 		}
 		i.head.Write(p[:n])
 	}
@@ -150,7 +156,7 @@ func (i *inlet) Read(p []byte) (int, error) {
 
 // Seek goes back to the beginning, which is all that it can do. The first time it waits until the whole backup is
 // in a file.
-func (i *inlet) Seek(offset int64, whence int) (int64, error) {
+func (i *Incoming) Seek(offset int64, whence int) (int64, error) {
 	if offset != 0 || whence != io.SeekStart {
 		return 0, errors.New("a backup is read from the beginning only")
 	}
@@ -163,7 +169,7 @@ func (i *inlet) Seek(offset int64, whence int) (int64, error) {
 }
 
 // spool writes the backup to a file.
-func (i *inlet) spool() error {
+func (i *Incoming) spool() error {
 	if !i.keeping {
 		return errors.New("the beginning of the backup is not known any more")
 	}
@@ -197,18 +203,18 @@ func (i *inlet) spool() error {
 	}
 }
 
-// settled forgets the beginning: nobody seeks any more.
-func (i *inlet) settled() {
+// Settled forgets the beginning: nobody seeks any more.
+func (i *Incoming) Settled() {
 	i.keeping, i.head = false, bytes.Buffer{}
 }
 
-// fail tells whoever sends chunks that it is of no use, until nobody does any more.
-func (i *inlet) fail(answer []byte) {
+// Fail tells whoever sends chunks that it is of no use, until nobody does any more.
+func (i *Incoming) Fail(answer []byte) {
 	if i.last != nil {
 		i.reply(i.last, answer)
 		return
 	}
-	timer := time.NewTimer(transferPatience)
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
 		select {
@@ -218,7 +224,7 @@ func (i *inlet) fail(answer []byte) {
 			if len(m.Payload) == 0 {
 				return
 			}
-			timer.Reset(transferPatience)
+			timer.Reset(patience)
 		case <-timer.C:
 			return
 		case <-i.ctx.Done():
@@ -227,8 +233,18 @@ func (i *inlet) fail(answer []byte) {
 	}
 }
 
-// close lets go of the file.
-func (i *inlet) close() error {
+// Accept answers the end of the backup, once it was read to that.
+func (i *Incoming) Accept(answer []byte) {
+	if i.last != nil {
+		i.reply(i.last, answer)
+	}
+}
+
+// Received is how many bytes have come.
+func (i *Incoming) Received() int64 { return i.received }
+
+// Close lets go of the file.
+func (i *Incoming) Close() error {
 	if i.file == nil {
 		return nil
 	}
@@ -236,8 +252,8 @@ func (i *inlet) close() error {
 	return i.file.Close()
 }
 
-// sweepSpool removes files that a former run has left.
-func sweepSpool(dir string) error {
+// Sweep removes the files that a former run has left in a folder.
+func Sweep(dir string) error {
 	if dir == "" {
 		return nil
 	}
