@@ -29,6 +29,7 @@ func (s *Store) flusher() {
 	last := s.cfg.Clock()
 	for {
 		s.fillReserve()
+		s.measure()
 		select {
 		case <-s.stop:
 			return
@@ -50,7 +51,7 @@ func (s *Store) flusher() {
 
 // due reports whether something has to be flushed: too much is in memory, or the log is half full.
 func (s *Store) due() bool {
-	if s.space.starved.Load() || s.memory.Load() >= s.cfg.FlushBytes {
+	if s.space.starved.Load() || s.space.tight.Load() || s.memory.Load() >= s.cfg.FlushBytes {
 		return true
 	}
 	stats := s.log.Stats()
@@ -85,6 +86,7 @@ func (s *Store) Flush() error {
 	}
 	err := s.flush(tasks)
 	s.space.starved.Store(errors.Is(err, ErrFull))
+	s.measure()
 	if err == nil {
 		for _, stream := range s.Streams() {
 			stream.release()

@@ -73,6 +73,49 @@ func TestFullDisk(t *testing.T) {
 	closeStore(t, s)
 }
 
+// TestNearlyFullDisk stops publishes while what is in memory can still be flushed: so that a purge, once it is flushed,
+// makes room, and all goes on by itself.
+func TestNearlyFullDisk(t *testing.T) {
+	fault := vfs.NewFault(vfs.NewMemory())
+	cfg := small(fault)
+	cfg.LogBytes, cfg.LogSegmentBytes, cfg.FlushBytes = 16<<20, 1<<20, 4<<20
+	fault.SetRoom(20 << 20)
+	s := open(t, cfg)
+	stream := create(t, s, unlimited("S"))
+	payload := make([]byte, 64<<10)
+	published := uint64(0)
+	try := func() error {
+		_, err := stream.Propose(context.Background(), &command.Publish{Time: 1, Subject: "S.x", Payload: payload})
+		return err
+	}
+	for {
+		err := try()
+		if errors.Is(err, store.ErrFull) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if published++; published > 1000 {
+			t.Fatal("more was stored than there is room for")
+		}
+	}
+	if got := stream.State().Messages; got != published {
+		t.Errorf("%d messages, want %d", got, published)
+	}
+	if err := s.Flush(); err != nil {
+		t.Fatalf("what is in memory cannot be flushed: %v", err)
+	}
+	propose(t, stream, &command.Purge{Time: 1})
+	if err := s.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := try(); err != nil {
+		t.Errorf("a publish when everything has gone: %v", err)
+	}
+	closeStore(t, s)
+}
+
 // TestFullLog publishes more than the log holds: what is in it is flushed in time.
 func TestFullLog(t *testing.T) {
 	cfg := small(vfs.NewMemory())

@@ -14,10 +14,57 @@ type space struct {
 	*reserve.Reserve
 	starved atomic.Bool // the last flush met a full disk
 	spent   atomic.Bool // some of the reserve is given up, or cannot be had
+	// tight: what is in memory might not fit onto the device. If publishes went on then, no flush would succeed any more,
+	// and without one nothing that has gone makes room.
+	tight    atomic.Bool
+	measured atomic.Int64 // bytes of memory tables when that was found out
 }
 
+// spareBytes is what has to be free besides what is in memory: the log prepares segments ahead meanwhile, and files have
+// more in them than messages.
+func (s *Store) spareBytes() int64 {
+	return preparedSegments*s.cfg.LogSegmentBytes + min(s.cfg.FlushBytes/4, spareBytesMax)
+}
+
+const (
+	// preparedSegments is how many segments the log prepares ahead.
+	preparedSegments = 3
+	spareBytesMax    = 32 << 20
+)
+
+// measureBytes is by how much memory tables may change before free space is looked up again.
+func (s *Store) measureBytes() int64 { return s.cfg.FlushBytes / 16 }
+
 // full reports whether publishes are refused.
-func (p *space) full() bool { return p.starved.Load() || p.spent.Load() }
+func (p *space) full() bool { return p.starved.Load() || p.spent.Load() || p.tight.Load() }
+
+// measureIfDue looks up free space if much has changed since it was done last.
+func (s *Store) measureIfDue() {
+	if more := s.memory.Load() - s.space.measured.Load(); more >= s.measureBytes() || more <= -s.measureBytes() {
+		s.measure()
+	}
+}
+
+// measure looks whether what is in memory fits onto the device.
+func (s *Store) measure() {
+	memory := s.memory.Load()
+	s.space.measured.Store(memory)
+	free, err := s.cfg.FS.FreeBytes(s.cfg.Dir)
+	if err != nil {
+		return // whoever writes will see
+	}
+	tight := free < memory+s.spareBytes()
+	if s.space.tight.Swap(tight) == tight {
+		return
+	}
+	if tight {
+		s.logger.Error("the disk is nearly full: publishes are refused until there is room", "free", free, "wanted", memory+s.spareBytes())
+		s.nudge()
+	} else {
+		s.logger.Info("the disk has room again", "free", free)
+		s.move()
+	}
+}
 
 // fillReserve takes what is missing. Publishes are let in when all of it is there.
 func (s *Store) fillReserve() {

@@ -229,6 +229,7 @@ func (s *Store) move() {
 // admit waits until a publish may enter: there is memory for it, and what is in memory can be flushed.
 func (s *Store) admit(ctx context.Context) error {
 	for {
+		s.measureIfDue()
 		if s.space.full() {
 			return fmt.Errorf("publish: the disk is full: %w", ErrFull)
 		}
