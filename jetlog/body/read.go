@@ -181,6 +181,17 @@ func (m *Memory) Subjects(filter Filter, yield func(string, SubjectState) bool) 
 	return nil
 }
 
+// SubjectCount returns how many subjects have live messages. It goes through nothing.
+func (m *Memory) SubjectCount() int { return len(m.subjects) }
+
+// AppendSubjects appends all subjects with live messages to a list, in no order.
+func (m *Memory) AppendSubjects(list []string) []string {
+	for subject := range m.subjects {
+		list = append(list, subject)
+	}
+	return list
+}
+
 // MessageID returns the sequence and time that were remembered for id.
 func (m *Memory) MessageID(id []byte) (seq uint64, time int64, err error) {
 	n := m.ids[string(id)]
