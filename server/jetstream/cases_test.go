@@ -298,8 +298,6 @@ func TestCaseC027(t *testing.T) {
 	check("$JS.API.")
 	s.holds("S", 1, 1, 1)
 
-	s = newSite(t, "")
-	s.conn.Close()
 	s = newSite(t, "accounts { A { jetstream: enabled, users: [{user: a, password: x}] }, B { users: [{user: b, password: x}] } }, no_auth_user: b")
 	for _, subject := range []string{"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.NOPE"} {
 		m, err := s.conn.Request(subject, nil, servertest.Patience)
@@ -307,6 +305,31 @@ func TestCaseC027(t *testing.T) {
 			t.Errorf("%s without JetStream: got %v, %v, want 10039", subject, m, err)
 		}
 	}
+}
+
+// TestCaseC027Acks acknowledges, and waits for the answer, where nobody wants that: an answer comes.
+func TestCaseC027Acks(t *testing.T) {
+	s := newSite(t, "")
+	s.stream("S", `"subjects":["s"]`)
+	s.consumer("S", "c", "")
+	s.consumer("S", "none", `"ack_policy":"none"`)
+	s.consumer("S", "gone", "")
+	s.stores(1, "s", "x")
+	deleted, unwanted := s.next("S", "gone", 1)[0], s.next("S", "none", 1)[0]
+	s.must("CONSUMER.DELETE.S.gone", "", nil)
+	for _, subject := range []string{deleted.Reply, unwanted.Reply, "$JS.ACK.NONE.c.1.1.1.1.0", "$JS.ACK.S.none", "$JS.ACK.x"} {
+		for _, kind := range []string{"", "+ACK", "-NAK", "+TERM", "+WPI"} {
+			if m, err := s.conn.Request(subject, []byte(kind), servertest.Patience); !errors.Is(err, nats.ErrNoResponders) {
+				t.Errorf("%q on %s: got %v, %v, want no responders", kind, subject, m, err)
+			}
+		}
+	}
+	m := s.next("S", "c", 1)[0]
+	for range 3 { // what is acknowledged already is so again
+		s.acknowledge(m, "+ACK")
+	}
+	s.restart()
+	s.acknowledge(m, "+ACK")
 }
 
 // TestCaseC028 makes what is already there once more when no more may be made.
