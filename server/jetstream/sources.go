@@ -24,6 +24,27 @@ func newSourcing(cfg *Config) *sourcing.Sourcing {
 	})
 }
 
+// configOf returns the configuration of a stream, nil if there is none of that name.
+func (a *account) configOf(name string) *config.Stream {
+	if t := a.stream(name); t != nil {
+		return t.config()
+	}
+	return nil
+}
+
+// checkSources refuses a mirror or sources that cannot work next to the other streams of the account.
+func (a *account) checkSources(cfg *config.Stream) error { return sourcing.Check(cfg, a.configOf) }
+
+// inherit lets a mirror answer for its origin if that one lets its replicas answer.
+func (a *account) inherit(cfg *config.Stream) {
+	if cfg.Mirror == nil || cfg.Mirror.External != nil {
+		return
+	}
+	if origin := a.configOf(cfg.Mirror.Name); origin != nil && origin.AllowDirect {
+		cfg.MirrorDirect = true
+	}
+}
+
 // copied is told of each message that came from another stream, once it is stored.
 func (t *stream) copied(m jetlog.Message, result jetlog.Result) {
 	if t.config().Republish != nil {

@@ -1,4 +1,4 @@
-package jetstream
+package sourcing
 
 import (
 	"slices"
@@ -9,8 +9,11 @@ import (
 	"runnel/subjects"
 )
 
-// checkSources refuses a mirror or sources that cannot work next to the other streams of the account.
-func (a *account) checkSources(cfg *config.Stream) error {
+// Streams returns the configuration of a stream of the account, nil if there is none of that name.
+type Streams func(name string) *config.Stream
+
+// Check refuses a mirror or sources that cannot work next to the other streams of the account, with an error of the API.
+func Check(cfg *config.Stream, streams Streams) error {
 	if cfg.Mirror == nil && len(cfg.Sources) == 0 {
 		return nil
 	}
@@ -24,13 +27,13 @@ func (a *account) checkSources(cfg *config.Stream) error {
 			}
 			continue
 		}
-		if t := a.stream(s.Name); t != nil {
-			if err := checkMessageBytes(cfg, t.config()); err != nil {
+		if origin := streams(s.Name); origin != nil {
+			if err := checkMessageBytes(cfg, origin); err != nil {
 				return err
 			}
 		}
 	}
-	if a.cyclic(cfg) {
+	if cyclic(cfg, streams) {
 		return api.NewError(config.StreamInvalidConfig, "detected cycle")
 	}
 	return nil
@@ -101,8 +104,8 @@ func checkConsumer(s *config.Source, cfg *config.Stream) error {
 
 // cyclic tells whether a message could come back to a stream by what it copies, or come to it both from a source and
 // by way of another one, as far as that can be seen in this account.
-func (a *account) cyclic(cfg *config.Stream) bool {
-	walk := cycle{account: a, stream: cfg}
+func cyclic(cfg *config.Stream, streams Streams) bool {
+	walk := cycle{streams: streams, stream: cfg}
 	for _, s := range local(cfg) {
 		for _, p := range parts(s) {
 			if s.Name == cfg.Name || walk.copies(s.Name, p.filter) {
@@ -115,7 +118,7 @@ func (a *account) cyclic(cfg *config.Stream) bool {
 
 // cycle follows what streams copy, back to where it comes from.
 type cycle struct {
-	account *account
+	streams Streams
 	stream  *config.Stream // where it begins
 	path    []string       // streams and patterns that were looked at
 }
@@ -123,12 +126,12 @@ type cycle struct {
 // copies tells whether the messages of a stream that match a pattern may be copied from where the walk must not come.
 func (c *cycle) copies(name, pattern string) bool {
 	step := name + " " + pattern
-	t := c.account.stream(name)
-	if t == nil || slices.Contains(c.path, step) {
+	origin := c.streams(name)
+	if origin == nil || slices.Contains(c.path, step) {
 		return false
 	}
 	c.path = append(c.path, step)
-	for _, s := range local(t.config()) {
+	for _, s := range local(origin) {
 		for _, p := range parts(s) {
 			if subjects.Overlap(p.becomes, pattern) && (c.known(s.Name, p.filter) || c.copies(s.Name, p.filter)) {
 				return true
@@ -171,21 +174,4 @@ func parts(s *config.Source) []part {
 		all = append(all, p)
 	}
 	return all
-}
-
-func orAll(pattern string) string {
-	if pattern == "" {
-		return ">"
-	}
-	return pattern
-}
-
-// inherit lets a mirror answer for its origin if that one lets its replicas answer.
-func (a *account) inherit(cfg *config.Stream) {
-	if cfg.Mirror == nil || cfg.Mirror.External != nil {
-		return
-	}
-	if t := a.stream(cfg.Mirror.Name); t != nil && t.config().AllowDirect {
-		cfg.MirrorDirect = true
-	}
 }
