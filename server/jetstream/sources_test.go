@@ -355,3 +355,28 @@ func TestRefusedSources(t *testing.T) {
 		}
 	}
 }
+
+// TestForgottenSources sees that streams whose messages wait for a mirror or source do not wait for one that has gone.
+func TestForgottenSources(t *testing.T) {
+	for _, how := range []string{"delete", "update"} {
+		t.Run(how, func(t *testing.T) {
+			s := newSite(t, "")
+			s.make(`{"name":"I","subjects":["i.>"],"retention":"interest"}`)
+			s.make(`{"name":"S","subjects":["s"],"sources":[{"name":"I"}]}`)
+			s.put("i.0", "x")
+			servertest.Eventually(t, "messages to be copied", func() bool {
+				s.put("i.1", "x")
+				return strings.Contains(s.content("S"), "i.1 x")
+			})
+			if how == "delete" {
+				s.ask("STREAM.DELETE.S", "")
+			} else if r := s.ask("STREAM.UPDATE.S", `{"name":"S","subjects":["s"]}`); r.code != 0 {
+				t.Fatalf("update: %s", r.text)
+			}
+			servertest.Eventually(t, "messages to be kept for nobody", func() bool {
+				s.put("i.2", "y")
+				return s.content("I") == ""
+			})
+		})
+	}
+}

@@ -204,6 +204,9 @@ func (s *Service) streamDelete(_ Outlet, r *request) (api.Answer, error) {
 	if t == nil || !r.account.remove(t) {
 		return nil, api.NewError(api.StreamNotFound)
 	}
+	if t.sources != nil {
+		t.sources.Remove()
+	}
 	t.close()
 	if err := s.cfg.Store.Delete(t.log); err != nil {
 		return nil, err

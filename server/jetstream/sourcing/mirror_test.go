@@ -327,7 +327,7 @@ func TestPromotion(t *testing.T) {
 		synctest.Wait()
 		o.add(2, "a", "y")
 		f.has(t, "1 a x")
-		if f.stream.Mirror() != nil || len(o.handlers) != 0 || len(o.deleted) != 1 {
+		if f.stream.Mirror() != nil || len(o.handlers) != 0 || len(o.deleted) != 2 {
 			t.Errorf("mirror %v, %d subscriptions, deleted %q", f.stream.Mirror(), len(o.handlers), o.deleted)
 		}
 	})

@@ -44,6 +44,8 @@ type puller struct {
 	heard   time.Time
 	running bool // the goroutine exists
 	closed  bool
+	forget  bool // closed for ever
+	ended   bool // closed, and nothing is left to be given back
 	shown   shown
 	timer   *time.Timer
 
@@ -167,14 +169,15 @@ func (p *puller) take() (mailbox, bool) {
 	return b, true
 }
 
-// close ends the puller. Who closes does not wait for what is under way.
-func (p *puller) close() {
+// close ends the puller. With forget the origin is told that nobody comes back. Who closes does not wait for what is
+// under way.
+func (p *puller) close(forget bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return
 	}
-	p.closed = true
+	p.closed, p.forget = true, forget
 	p.box = mailbox{outcomes: p.box.outcomes}
 	if !p.running {
 		p.end()
@@ -183,13 +186,31 @@ func (p *puller) close() {
 
 // end gives back what a closed puller has. The caller holds mu.
 func (p *puller) end() {
+	if p.ended {
+		return
+	}
+	p.ended = true
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	if s := p.session; s != nil {
-		p.session = nil
+	s := p.session
+	p.session = nil
+	if s != nil {
 		s.cancel()
-		go s.leave() // on a goroutine of its own: it publishes
+	}
+	if s != nil || p.forget {
+		go p.farewell(s, p.forget) // on a goroutine of its own: it publishes
+	}
+}
+
+// farewell tells the origin that a session, if there is one, has ended, and with forget that none will follow.
+func (p *puller) farewell(s *session, forget bool) {
+	if s != nil {
+		s.leave()
+	}
+	if forget && p.source.Consumer == nil {
+		// Where messages go when they are acknowledged, the consumer has this name and would hold them for ever.
+		p.publish(p.call("CONSUMER.DELETE", p.source.Name, p.name), "", nil, nil)
 	}
 }
 

@@ -268,7 +268,8 @@ func TestTwoSources(t *testing.T) {
 		if len(asked) != 3 || asked[2].subject != "$JS.API.CONSUMER.CREATE.C" {
 			t.Errorf("requests %v", asked)
 		}
-		if len(o.deleted) != 1 || !strings.HasPrefix(o.deleted[0], "$JS.API.CONSUMER.DELETE.A.") || len(o.handlers) != 4 {
+		if len(o.deleted) != 2 || !strings.HasPrefix(o.deleted[0], "$JS.API.CONSUMER.DELETE.A.C") ||
+			!strings.HasPrefix(o.deleted[1], "$JS.API.CONSUMER.DELETE.A.JS_SRC_") || len(o.handlers) != 4 {
 			t.Errorf("deleted %q, %d subscriptions", o.deleted, len(o.handlers))
 		}
 		if i := f.stream.Sources(); len(i) != 2 || i[0].Name != "C" || i[1].Name != "B" {
@@ -279,6 +280,14 @@ func TestTwoSources(t *testing.T) {
 		synctest.Wait()
 		if n := len(f.asked()); n != 5 {
 			t.Errorf("%d requests after the stream's transform has changed", n)
+		}
+		if len(o.deleted) != 4 || strings.Contains(o.deleted[2]+o.deleted[3], "JS_SRC") {
+			t.Errorf("deleted %q, of which those that others have may be no more", o.deleted)
+		}
+		f.stream.Remove()
+		synctest.Wait()
+		if len(o.deleted) != 8 || len(o.handlers) != 0 {
+			t.Errorf("removed: deleted %q, %d subscriptions", o.deleted[4:], len(o.handlers))
 		}
 	})
 }

@@ -52,7 +52,7 @@ func (s *Stream) Configure() {
 	}
 	for _, p := range before {
 		if p != nil && !slices.Contains(now, p) {
-			p.close()
+			p.close(!slices.ContainsFunc(now, func(q *puller) bool { return q != nil && q.name == p.name }))
 		}
 	}
 	for _, p := range now {
@@ -73,14 +73,19 @@ func (s *Stream) keep(before []*puller, source config.Source, cfg *config.Stream
 	return fresh
 }
 
-// Close ends all pullers. What they have started is still carried out.
-func (s *Stream) Close() {
+// Close ends all pullers, until the stream is opened again. What they have started is still carried out.
+func (s *Stream) Close() { s.end(false) }
+
+// Remove is Close for a stream that goes for ever: origins need not keep anything for it.
+func (s *Stream) Remove() { s.end(true) }
+
+func (s *Stream) end(forget bool) {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 	s.cancel()
 	for _, p := range s.pullers() {
-		p.close()
+		p.close(forget)
 	}
 	s.sourcing.forget(s)
 }
