@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"hash/maphash"
+	"strings"
 
 	"runnel/server/engine"
 	"runnel/server/jetstream/api"
@@ -21,6 +22,7 @@ type request struct {
 	// before the first message comes.
 	answered func()
 	header   []byte // of the answer, nil for none
+	relay    string // not a call, but a message for this subject: of a bucket that was named by the domain
 }
 
 // seed is for the choice of lanes only.
@@ -34,6 +36,7 @@ const lookSpread = 4
 func (r *request) lane() laneKey {
 	key := laneKey{account: r.account, stream: r.call.Stream}
 	switch {
+	case r.relay != "": // one for all, since they keep their order
 	case key.stream == "":
 		key.spread = maphash.Bytes(seed, r.message.Reply) % lookWorkers
 	case !r.changes():
@@ -66,6 +69,12 @@ func (a *account) takeRequest(m *engine.Message) {
 	call, ok := api.ParseSubject(subject)
 	if !ok {
 		return
+	}
+	if call.Endpoint == api.CallUnknown && call.Domain != "" {
+		if meant, ok := api.FromDomain(a.service.cfg.Domain, subject); ok && !strings.HasPrefix(meant, "$JS.") {
+			a.service.file(&request{account: a, message: m.Clone(), subject: subject, relay: meant}, m)
+			return
+		}
 	}
 	if call.Endpoint == api.CallConsumerNext {
 		if a.pull(&call, m) {
