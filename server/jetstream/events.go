@@ -53,13 +53,18 @@ func (e *events) publish(out Outlet, v event) {
 
 // tell has an event published, if anybody listens.
 func (e *events) tell(a *accounts.Account, what api.Event) {
-	if len(a.Interest().Match([]byte(what.Subject()), nil)) == 0 {
+	if !heard(a, what) {
 		return
 	}
 	select {
 	case e.queue <- event{a, what}:
 	default:
 	}
+}
+
+// heard tells whether anybody listens to such an event.
+func heard(a *accounts.Account, what api.Event) bool {
+	return len(a.Interest().Match([]byte(what.Subject()), nil)) > 0
 }
 
 // domain is the one that events name.
@@ -88,6 +93,9 @@ func (e *events) batchAbandoned(t *stream, batch, reason string) {
 // audit tells of a request and its answer.
 func (e *events) audit(r *request, answer []byte) {
 	a := r.account.account
+	if !heard(a, new(api.APIAudit)) {
+		return
+	}
 	what := &api.APIAudit{
 		Server: e.service.cfg.ServerName, Request: r.subject, Body: string(r.message.Payload),
 		Response: string(answer), Domain: e.domain(),

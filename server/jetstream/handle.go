@@ -77,11 +77,25 @@ func consumerHandlerOf(e api.Endpoint) handler {
 	return nil
 }
 
-// handle carries a request out and answers it.
+// handle carries a request out and answers it, or leaves that to its finish.
 func (s *Service) handle(out Outlet, r *request) {
+	if r.relay != "" {
+		m := r.message
+		if out.Publish(r.account.account, r.relay, string(m.Reply), m.Header, m.Payload) == 0 {
+			_, _ = s.noResponder(out, r)
+		}
+		return
+	}
+	answer, err := s.answer(out, r)
+	if r.finish == nil {
+		s.reply(out, r, answer, err)
+	}
+}
+
+// reply answers a request.
+func (s *Service) reply(out Outlet, r *request, answer api.Answer, err error) {
 	a := r.account
 	e := r.call.Endpoint
-	answer, err := s.answer(out, r)
 	if e.Type() != "" {
 		a.calls.Add(1)
 		s.requests.Add(1)

@@ -143,7 +143,14 @@ func (ls *lanes) done(l *lane) {
 
 // carryOut carries requests out. Answers are staged, and written at the end or before something that may take its time.
 func (ls *lanes) carryOut(out Outlet, batch []*request) {
-	written := 0
+	finished, written := 0, 0
+	finish := func(upTo int) {
+		for ; finished < upTo; finished++ {
+			if f := batch[finished].finish; f != nil {
+				f()
+			}
+		}
+	}
 	write := func(upTo int) {
 		out.Flush()
 		for ; written < upTo; written++ {
@@ -153,12 +160,22 @@ func (ls *lanes) carryOut(out Outlet, batch []*request) {
 		}
 	}
 	for i, r := range batch {
-		if !r.brief() {
-			write(i)
+		if i == 0 || !r.follows(batch[i-1]) {
+			finish(i)
+			if !r.brief() {
+				write(i)
+			}
 		}
 		ls.handle(out, r)
 	}
+	finish(len(batch))
 	write(len(batch))
+}
+
+// follows tells whether the request may begin before the one ahead of it in its lane is finished: both only start a
+// command, and commands are carried out in order. So the log takes many deletes at once.
+func (r *request) follows(ahead *request) bool {
+	return r.call.Endpoint == api.CallStreamMessageDelete && ahead.call.Endpoint == api.CallStreamMessageDelete
 }
 
 // brief tells whether a request is answered at once, so that those behind it do not have to wait.

@@ -71,8 +71,8 @@ func (s *Service) messageGet(_ Outlet, r *request) (api.Answer, error) {
 	return &api.MessageAnswer{Message: stored}, nil
 }
 
-// messageDelete removes a message.
-func (s *Service) messageDelete(_ Outlet, r *request) (api.Answer, error) {
+// messageDelete starts to remove a message.
+func (s *Service) messageDelete(out Outlet, r *request) (api.Answer, error) {
 	var q api.MessageDeleteRequest
 	if err := s.decode(r, &q); err != nil {
 		return nil, err
@@ -81,7 +81,19 @@ func (s *Service) messageDelete(_ Outlet, r *request) (api.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := t.propose(&command.Delete{Time: s.now(), Sequence: q.Sequence, Erase: !q.NoErase})
+	wait, err := t.begin(&command.Delete{Time: s.now(), Sequence: q.Sequence, Erase: !q.NoErase})
+	if err != nil {
+		return nil, err
+	}
+	r.finish = func() {
+		answer, err := t.deleted(wait())
+		s.reply(out, r, answer, err)
+	}
+	return nil, nil
+}
+
+// deleted is the answer to a message's deletion.
+func (t *stream) deleted(result jetlog.Result, err error) (api.Answer, error) {
 	if err != nil {
 		return nil, err
 	}

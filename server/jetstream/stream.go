@@ -126,6 +126,35 @@ func (t *stream) changed() {
 	t.deliver.Changed()
 }
 
+// begin starts a command, and returns who waits for its result; the service's end is waited for at most.
+func (t *stream) begin(c command.Command) (wait func() (jetlog.Result, error), err error) {
+	type outcome struct {
+		result jetlog.Result
+		err    error
+	}
+	ctx, done := t.account.service.ctx, make(chan outcome, 1)
+	err = t.log.Start(ctx, c, func(result jetlog.Result, err error) { done <- outcome{result, err} })
+	if err != nil {
+		return nil, t.named(err)
+	}
+	return func() (jetlog.Result, error) {
+		select {
+		case o := <-done:
+			return o.result, t.named(o.err)
+		case <-ctx.Done():
+			return jetlog.Result{}, t.named(ctx.Err())
+		}
+	}, nil
+}
+
+// named says of an error which stream it is about.
+func (t *stream) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("stream %q: %w", t.log.Name(), err)
+}
+
 // propose carries a command out; the service's end is waited for at most.
 func (t *stream) propose(c command.Command) (jetlog.Result, error) {
 	result, err := t.log.Propose(t.account.service.ctx, c)
@@ -136,10 +165,7 @@ func (t *stream) propose(c command.Command) (jetlog.Result, error) {
 		result.Removed += next.Removed
 		result.More = next.More
 	}
-	if err != nil {
-		return result, fmt.Errorf("stream %q: %w", t.log.Name(), err)
-	}
-	return result, nil
+	return result, t.named(err)
 }
 
 // settle waits until what clients have published before is applied, so that what is read next has it.
