@@ -26,11 +26,11 @@ func (s *Service) streamRequest(r *request) (config.Stream, error) {
 	if cfg.Replicas > 1 {
 		return config.Stream{}, api.NewError(api.ReplicasNotSupported)
 	}
+	delete(cfg.Metadata, restoringKey)
 	if err := r.account.checkSources(&cfg); err != nil {
 		return config.Stream{}, err
 	}
 	r.account.inherit(&cfg)
-	delete(cfg.Metadata, restoringKey)
 	api.PersistStream(&cfg)
 	return cfg, nil
 }
