@@ -28,26 +28,22 @@ func (t *stream) info(d detail) (*api.StreamInfo, api.Paged, error) {
 	info := &api.StreamInfo{Domain: s.cfg.Domain, Now: s.cfg.Clock().UTC()}
 	var page api.Paged
 	var cfg config.Stream
-	err := t.log.View(func(state *jetlog.Stream, messages jetlog.Messages) (err error) {
+	err := t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) (err error) {
 		cfg = *state.Config()
 		info.Created = api.At(state.Created())
 		info.State = streamState(state)
-		if d.deleted {
-			if info.State.Deleted, err = deletedOf(state, messages); err != nil {
-				return err
-			}
-		}
-		if d.subjects != "" {
-			info.State.Subjects, page, err = subjectsOf(messages, d)
-		}
-		return err
+		return nil
 	})
+	if err == nil && d.deleted && info.State.DeletedCount > 0 {
+		info.State.Deleted, err = t.deleted()
+	}
+	if err == nil && d.subjects != "" {
+		info.State.Subjects, page, err = t.subjectPage(d)
+	}
 	if err != nil {
 		return nil, page, err
 	}
-	if info.State.SubjectCount, err = t.subjects.of(t.log); err != nil {
-		return nil, page, err
-	}
+	info.State.SubjectCount = t.subjectCount()
 	info.Config = &cfg
 	if !d.listed {
 		info.Config = api.ShownStream(&cfg, s.cfg.Version)
@@ -85,30 +81,64 @@ func streamState(state *jetlog.Stream) api.StreamState {
 // hidden tells whether a consumer is the server's own, of a mirror or source.
 func hidden(c *jetlog.Consumer) bool { return c.Config().Direct || c.Config().Sourcing }
 
-// deletedOf returns the sequences between the first and the last message that have gone.
-func deletedOf(state *jetlog.Stream, messages jetlog.Messages) ([]uint64, error) {
-	st := state.State()
-	var gone []uint64
-	for seq := st.First; st.Messages > 0 && seq <= st.Last && len(gone) < deletedMost; seq++ {
-		next, err := messages.Next(seq)
-		if err != nil {
-			return nil, err
-		}
-		if next == 0 {
-			next = st.Last + 1
-		}
-		for ; seq < next && len(gone) < deletedMost; seq++ {
-			gone = append(gone, seq)
+// lookAtOnce is how many sequences are looked at without letting commands of the stream in between.
+const lookAtOnce = 2048
+
+// deleted returns the sequences between the first and the last message that have gone, some at a time: in a stream that
+// changes meanwhile they are not as of one moment.
+func (t *stream) deleted() (gone []uint64, err error) {
+	var seq, first uint64
+	for more := true; more && err == nil; {
+		var found []uint64
+		next := seq
+		err = t.log.View(func(state *jetlog.Stream, messages jetlog.Messages) error {
+			st := state.State()
+			if seq == 0 {
+				first = st.First
+			}
+			seq = max(seq, st.First)
+			found, next, err = deletedFrom(seq, st.Last, messages, found[:0])
+			all := st.First == first && uint64(len(gone)+len(found)) >= st.Last-st.First+1-st.Messages
+			more = st.Messages > 0 && next <= st.Last && !all
+			return err
+		})
+		gone, seq = append(gone, found...), next
+		if len(gone) >= deletedMost {
+			return gone[:deletedMost], err
 		}
 	}
-	return gone, nil
+	return gone, err
 }
 
-// subjectsOf returns a page of subjects with the number of their messages.
-func subjectsOf(messages jetlog.Messages, d detail) (map[string]uint64, api.Paged, error) {
+// deletedFrom looks at some sequences and appends those that have gone. It returns where to go on.
+func deletedFrom(seq, last uint64, messages jetlog.Messages, gone []uint64) (found []uint64, next uint64, err error) {
+	for range lookAtOnce {
+		if seq > last {
+			break
+		}
+		live, err := messages.Next(seq)
+		if err != nil {
+			return nil, seq, err
+		}
+		if live == 0 {
+			live = last + 1
+		}
+		for ; seq < live; seq++ {
+			if len(gone) >= deletedMost {
+				return gone, seq, nil
+			}
+			gone = append(gone, seq)
+		}
+		seq++
+	}
+	return gone, seq, nil
+}
+
+// subjectPage returns a page of subjects with the number of their messages.
+func (t *stream) subjectPage(d detail) (map[string]uint64, api.Paged, error) {
 	counts := make(map[string]uint64)
 	n := 0
-	err := messages.Subjects(body.Filter{d.subjects}, func(subject string, state jetlog.SubjectState) bool {
+	err := t.log.Subjects(t.account.service.ctx, body.Filter{d.subjects}, func(subject string, state jetlog.SubjectState) bool {
 		if n >= d.offset && len(counts) < api.SubjectsPage {
 			counts[subject] = state.Count
 		}

@@ -102,6 +102,7 @@ func (t *stream) close() {
 		i.Unsubscribe()
 	}
 	t.alarm.stop()
+	t.subjects.close()
 	t.countAs(0)
 	if t.offline() {
 		return

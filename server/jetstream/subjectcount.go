@@ -1,37 +1,115 @@
 package jetstream
 
 import (
+	"context"
 	"sync"
+	"time"
 
 	"runnel/jetlog"
-	"runnel/jetlog/store"
 )
 
-// subjectCount knows how many subjects a stream has messages on. Counting goes through all of them, so the number
-// is kept as long as the stream does not change.
+const (
+	// countedNow is up to how many messages an info waits for the count of their subjects, which is exact then.
+	countedNow = 20_000
+	// countWait is how long it waits in streams with more.
+	countWait = 250 * time.Millisecond
+	// countRest is how long nothing is counted after a count at least, countShare how many times as long as that took.
+	countRest  = 2 * time.Second
+	countShare = 10
+)
+
+// subjectCount knows how many subjects a stream has messages on. While all are in memory that is known; otherwise it
+// means to go through all of them, which takes seconds when there are millions. So in a large stream it is counted
+// beside everything else, when somebody asks, and not too often: meanwhile the number of the last count is shown, 0 if
+// there is none.
 type subjectCount struct {
-	mu      sync.Mutex // guards everything below; held while it is counted, so that one counts for all
-	applied uint64     // commands, when it was counted
+	mu      sync.Mutex // guards everything below
 	number  int
+	counted bool      // number is that when so many commands were
+	applied uint64    // applied
+	next    time.Time // when it may be counted again
+	under   *counting // way, nil for none
+	closed  bool
 }
 
-// of returns the number of subjects.
-func (c *subjectCount) of(log *store.Stream) (int, error) {
+// counting is a count under way.
+type counting struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// subjectCount returns the number of subjects.
+func (t *stream) subjectCount() int {
+	if n, known := t.log.SubjectCount(); known {
+		return n
+	}
+	var applied, messages uint64
+	_ = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error { // of a stream that has gone nothing is counted
+		applied, messages = state.Applied(), state.State().Messages
+		return nil
+	})
+	c := &t.subjects
+	n, under := c.look(t, applied, messages <= countedNow)
+	if under == nil {
+		return n
+	}
+	wait := time.NewTimer(countWait)
+	defer wait.Stop()
+	if messages <= countedNow {
+		wait.Stop()
+	}
+	select {
+	case <-under.done:
+	case <-wait.C:
+	}
+	return c.last()
+}
+
+// look returns the number as it was last counted, and the count under way if that was before so many commands. It begins one
+// if that is due, or if it is to be now.
+func (c *subjectCount) look(t *stream, applied uint64, now bool) (int, *counting) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := log.View(func(state *jetlog.Stream, messages jetlog.Messages) error {
-		if state.Applied() == c.applied {
-			return nil
-		}
-		n := 0
-		err := messages.Subjects(nil, func(string, jetlog.SubjectState) bool {
-			n++
-			return true
-		})
-		if err == nil {
-			c.applied, c.number = state.Applied(), n
-		}
-		return err
-	})
-	return c.number, err
+	switch {
+	case c.counted && c.applied == applied, c.closed:
+		return c.number, nil
+	case c.under == nil && (now || !time.Now().Before(c.next)):
+		ctx, cancel := context.WithCancel(context.Background())
+		c.under = &counting{cancel: cancel, done: make(chan struct{})}
+		go c.count(ctx, t, c.under, applied)
+	}
+	return c.number, c.under
+}
+
+// count counts. What the disk does not give back the store has told.
+func (c *subjectCount) count(ctx context.Context, t *stream, under *counting, applied uint64) {
+	defer close(under.done)
+	defer under.cancel()
+	began := time.Now()
+	n, err := t.log.CountSubjects(ctx)
+	took := time.Since(began)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.under, c.next = nil, time.Now().Add(max(countRest, countShare*took))
+	if err == nil {
+		c.number, c.applied, c.counted = n, applied, true
+	}
+}
+
+func (c *subjectCount) last() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.number
+}
+
+// close ends a count that is under way.
+func (c *subjectCount) close() {
+	c.mu.Lock()
+	c.closed = true
+	under := c.under
+	c.mu.Unlock()
+	if under != nil {
+		under.cancel()
+		<-under.done
+	}
 }

@@ -142,11 +142,11 @@ func (t *stream) view(q ViewQuery) (StreamView, bool) {
 		}
 		return nil
 	})
-	if err == nil && q.Subjects {
-		info.State.SubjectCount, err = t.subjects.of(t.log)
-	}
 	if err != nil {
 		return StreamView{}, false
+	}
+	if q.Subjects {
+		info.State.SubjectCount = t.subjectCount()
 	}
 	v := StreamView{Name: t.log.Name(), Info: info, Lost: t.lost()}
 	for _, name := range consumers {
