@@ -35,7 +35,7 @@ func (t *stream) info(d detail) (*api.StreamInfo, api.Paged, error) {
 		return nil
 	})
 	if err == nil && d.deleted && info.State.DeletedCount > 0 {
-		info.State.Deleted, err = t.deleted()
+		info.State.Deleted, err = t.gone()
 	}
 	if err == nil && d.subjects != "" {
 		info.State.Subjects, page, err = t.subjectPage(d)
@@ -84,9 +84,9 @@ func hidden(c *jetlog.Consumer) bool { return c.Config().Direct || c.Config().So
 // lookAtOnce is how many sequences are looked at without letting commands of the stream in between.
 const lookAtOnce = 2048
 
-// deleted returns the sequences between the first and the last message that have gone, some at a time: in a stream that
+// gone returns the sequences between the first and the last message that have gone, some at a time: in a stream that
 // changes meanwhile they are not as of one moment.
-func (t *stream) deleted() (gone []uint64, err error) {
+func (t *stream) gone() (gone []uint64, err error) {
 	var seq, first uint64
 	for more := true; more && err == nil; {
 		var found []uint64
