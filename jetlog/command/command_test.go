@@ -55,6 +55,8 @@ func examples() []command.Command {
 		&command.Pin{Time: 13, Consumer: "c", Group: "g", ID: "id"},
 		&command.Publish{Time: 14, Subject: "s", Fire: 99},
 		&command.Publish{Time: 15, Subject: "s", Internal: true, Fire: command.UnknownZone},
+		&command.Publish{Time: 15, Subject: "s", Internal: true, Sourced: true, Previous: 1 << 40},
+		&command.Publish{Time: 15, Subject: "s", Internal: true, Sourced: true, Fire: 7},
 		&command.Batch{Time: 16, Members: []command.Publish{
 			{Time: 16, Subject: "s", Header: []byte("NATS/1.0\r\nA: b\r\n\r\n")},
 			{Time: 16, Subject: "t", Payload: []byte("payload"), Fire: 99},

@@ -133,7 +133,10 @@ func (c *cycle) copies(name, pattern string) bool {
 	c.path = append(c.path, step)
 	for _, s := range local(origin) {
 		for _, p := range parts(s) {
-			if subjects.Overlap(p.becomes, pattern) && (c.known(s.Name, p.filter) || c.copies(s.Name, p.filter)) {
+			if !subjects.Overlap(p.becomes, pattern) {
+				continue
+			}
+			if before := p.before(pattern); c.known(s.Name, before) || c.copies(s.Name, before) {
 				return true
 			}
 		}
@@ -158,6 +161,14 @@ func local(cfg *config.Stream) []*config.Source {
 
 // part is some of what a source brings: what it is in the origin, and what it becomes.
 type part struct{ filter, becomes string }
+
+// before returns what was in the origin of what matches the pattern here, or more than that.
+func (p *part) before(pattern string) string {
+	if p.becomes == p.filter && subjects.Subset(pattern, p.filter) {
+		return pattern
+	}
+	return p.filter
+}
 
 // parts returns all that a source brings.
 func parts(s *config.Source) []part {
