@@ -1,12 +1,15 @@
 package jetstream_test
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/nats-io/nats.go"
 
+	"runnel/jetlog/store"
 	"runnel/server/servertest"
 )
 
@@ -52,7 +55,15 @@ func TestSubjectCount(t *testing.T) {
 			t.Errorf("%s: %d subjects, want %d", name, got, want)
 		}
 	}
-	_, nc = runIn(t, restarts["closed"](t, s, dir))
+	dir = restarts["closed"](t, s, dir)
+	kept, _, err := store.Open(store.Config{Dir: filepath.Join(dir, "runnel")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(kept.Flush(), kept.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, nc = runIn(t, dir)
 	if got := count("few"); got != few/2-1 {
 		t.Errorf("few, in files: %d subjects", got)
 	}
