@@ -173,3 +173,33 @@ func TestRestoredConsumerGoesOn(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestRestoredStray has messages pending that the filter does not match any more: they are delivered again all the
+// same, and forgotten when they go.
+func TestRestoredStray(t *testing.T) {
+	s, m := jetlog.New(1, config.Stream{Name: "S", Subjects: []string{"s.*"}}, 1), jetlog.NewMemory()
+	for range 3 {
+		mustApply(t, s, m, &command.Publish{Time: 2, Subject: "s.a"})
+		mustApply(t, s, m, &command.Publish{Time: 2, Subject: "s.b"})
+	}
+	mustApply(t, s, m, &command.ConsumerRestore{
+		Time:              3,
+		Config:            config.Consumer{Name: "r", Ack: config.AckExplicit, AckWait: time.Second, FilterSubjects: []string{"s.b"}},
+		DeliveredConsumer: 2, DeliveredStream: 3,
+		Pending: []command.Restored{{Sequence: 1, Consumer: 1, Count: 1}, {Sequence: 3, Consumer: 2, Count: 1}},
+	})
+	if err := s.Check(m); err != nil {
+		t.Error(err)
+	}
+	mustApply(t, s, m, &command.Delete{Time: 4, Sequence: 1})
+	if err := s.Check(m); err != nil {
+		t.Error(err)
+	}
+	mustApply(t, s, m, &command.Ack{Time: 5, Consumer: "r", Replies: []command.Reply{{Answer: command.Done, Sequence: 3}}})
+	if c := s.Consumer("r"); c.AckPending() != 0 || c.Pending() != 2 {
+		t.Errorf("%d wait, %d pending, want 0 and 2", c.AckPending(), c.Pending())
+	}
+	if err := s.Check(m); err != nil {
+		t.Error(err)
+	}
+}

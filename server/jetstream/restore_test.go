@@ -236,3 +236,35 @@ func TestTransfersThatStall(t *testing.T) {
 	}
 	noStream(t, nc, "R")
 }
+
+// TestServerDiesDuringARestore takes the disk as it is in the middle of a restore, and starts a server on that.
+func TestServerDiesDuringARestore(t *testing.T) {
+	dir := t.TempDir()
+	nc := servertest.Connect(t, servertest.Start(t, fmt.Sprintf("jetstream { store_dir: %q, sync: os }", dir)))
+	fill(t, nc, kinds[0].config)
+	b := backUp(t, nc, "S", "")
+	r := begin(t, nc, "R", `{"name":"R","subjects":["r"]}`, "{}")
+	m, err := nc.Request(r.Deliver, b.data, 10*time.Second) // all but the end
+	check(t, err)
+	if len(m.Data) > 0 {
+		t.Fatalf("got %s", m.Data)
+	}
+	var after string
+	servertest.Eventually(t, "the disk has a stream R", func() bool {
+		after = filepath.Join(t.TempDir(), "after")
+		check(t, os.CopyFS(after, os.DirFS(dir)))
+		s, _, err := store.Open(store.Config{Dir: filepath.Join(after, "runnel")})
+		if err != nil {
+			return false // the copy is of no moment
+		}
+		defer func() { check(t, s.Close()) }()
+		return s.Stream("$G", "R") != nil
+	})
+	again := servertest.Connect(t, servertest.Start(t, fmt.Sprintf("jetstream { store_dir: %q }", after)))
+	noStream(t, again, "R")
+	var info restored
+	request(t, again, "STREAM.INFO.S", "", &info)
+	if info.State.Messages != 40 {
+		t.Errorf("got %+v", info)
+	}
+}
