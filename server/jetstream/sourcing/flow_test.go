@@ -1,6 +1,8 @@
 package sourcing_test
 
 import (
+	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -160,6 +162,24 @@ func TestSlowLog(t *testing.T) {
 		synctest.Wait()
 		if st := f.log.State(); st.Messages != 2000 || len(f.asked()) != 1 {
 			t.Errorf("%d messages, %d requests", st.Messages, len(f.asked()))
+		}
+	})
+}
+
+// TestIdle sees that sources that have nothing to do have no goroutine.
+func TestIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config.Stream{}
+		for i := range 500 {
+			cfg.Sources = append(cfg.Sources, &config.Source{Name: fmt.Sprintf("O%d", i)})
+		}
+		before := runtime.NumGoroutine()
+		f := begin(t, cfg, newOrigin())
+		if n := len(f.asked()); n != 500 {
+			t.Errorf("%d requests", n)
+		}
+		if n := runtime.NumGoroutine() - before; n > 50 {
+			t.Errorf("%d goroutines", n)
 		}
 	})
 }
