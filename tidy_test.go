@@ -63,12 +63,13 @@ var layers = []layer{
 	{"jetlog/shadow", "jetlog/vfs", ""},
 	{"jetlog/manifest", "jetlog/vfs jetlog/codec jetlog/segment jetlog/seal", ""},
 	{"jetlog/gone", "jetlog/manifest", ""},
+	{"jetlog/layer", "subjects jetlog/vfs jetlog/manifest jetlog/segment jetlog/gone jetlog", ""},
 	{"jetlog/order", "", ""},
 	{"jetlog/reserve", "jetlog/vfs", ""},
 	{"jetlog/siphash", "", ""},
 	{
 		"jetlog/store",
-		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/gone jetlog/order jetlog/reserve jetlog/siphash " +
+		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/reserve jetlog/siphash " +
 			"jetlog/codec jetlog/config jetlog/command jetlog/body jetlog jetlog/segment", crypto,
 	},
 	{"jetlog/dump", "jetlog jetlog/vfs jetlog/config jetlog/command jetlog/store", ""},

@@ -3,6 +3,7 @@ package store
 import (
 	"slices"
 
+	"runnel/jetlog/layer"
 	"runnel/jetlog/order"
 )
 
@@ -12,7 +13,7 @@ const applyAtOnce = 256
 
 // applier is what whoever applies the commands of a shard keeps from one batch to the next.
 type applier struct {
-	asker asker
+	asker layer.Asker
 	// A stream is locked, and its state is brought into the processor's caches, once for all its commands.
 	grouper order.Grouper[entry]
 	steps   []step

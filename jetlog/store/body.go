@@ -7,6 +7,7 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/gone"
+	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/order"
 	"runnel/jetlog/segment"
@@ -20,12 +21,12 @@ import (
 // Invariants: the memory table has exactly the live messages with sequences >= start; at most one
 // table is frozen, and it is the last of the layers.
 type body struct {
-	below
+	layer.Below
 	key    siphash.Key
 	active *jetlog.Memory
 	start  uint64
-	frozen *frozen // being written into files, nil for none
-	parts  []*part // all files, oldest first; those with messages are layers
+	frozen *frozen       // being written into files, nil for none
+	parts  []*layer.Part // all files, oldest first; those with messages are layers
 	facts  *facts
 	ids    map[segment.Hash]note
 	idTime int64 // of the last message id in ids
@@ -46,21 +47,21 @@ const (
 // newBody returns the body of a stream that has nothing.
 func newBody(key siphash.Key, memory *atomic.Int64, factLimit int) *body {
 	return &body{
-		below: below{gone: gone.New()}, key: key, active: jetlog.NewMemory(), start: 1,
+		Below: layer.Below{Gone: gone.New()}, key: key, active: jetlog.NewMemory(), start: 1,
 		facts: newFacts(factLimit), ids: map[segment.Hash]note{}, memory: memory,
 	}
 }
 
 // setParts makes the files of the stream known.
-func (b *body) setParts(parts []*part) {
-	b.parts, b.layers = parts, nil
+func (b *body) setParts(parts []*layer.Part) {
+	b.parts, b.Layers = parts, nil
 	for _, p := range parts {
-		if p.has() {
-			b.layers = append(b.layers, p)
+		if p.Has() {
+			b.Layers = append(b.Layers, p)
 		}
 	}
-	if b.frozen != nil && b.frozen.table.spanned.count > 0 {
-		b.layers = append(b.layers, b.frozen.table)
+	if b.frozen != nil && b.frozen.table.Spanned.Count > 0 {
+		b.Layers = append(b.Layers, b.frozen.table)
 	}
 }
 
@@ -69,7 +70,7 @@ func (b *body) Meta(seq uint64) (jetlog.Meta, error) {
 	if seq >= b.start {
 		return b.active.Meta(seq)
 	}
-	return b.meta(seq)
+	return b.Below.Meta(seq)
 }
 
 // Load returns a live message.
@@ -77,7 +78,7 @@ func (b *body) Load(seq uint64) (jetlog.Message, error) {
 	if seq >= b.start {
 		return b.active.Load(seq)
 	}
-	return b.load(seq)
+	return b.Below.Load(seq)
 }
 
 // Next returns the first live sequence >= seq.
@@ -86,7 +87,7 @@ func (b *body) Next(seq uint64) (uint64, error) { return b.NextOf(nil, seq) }
 // NextOf returns the first live sequence >= seq that the filter matches.
 func (b *body) NextOf(filter jetlog.Filter, seq uint64) (uint64, error) {
 	if seq < b.start {
-		if found, err := b.nextOf(filter, seq); err != nil || found != 0 {
+		if found, err := b.Below.NextOf(filter, seq); err != nil || found != 0 {
 			return found, err
 		}
 	}
@@ -100,7 +101,7 @@ func (b *body) LastOf(filter jetlog.Filter, upTo uint64) (uint64, error) {
 			return found, err
 		}
 	}
-	return b.lastOf(filter, min(upTo, b.start-1))
+	return b.Below.LastOf(filter, min(upTo, b.start-1))
 }
 
 // Count returns how many live messages >= from the filter matches.
@@ -109,7 +110,7 @@ func (b *body) Count(filter jetlog.Filter, from uint64) (uint64, error) {
 	if from >= b.start || err != nil {
 		return n, err
 	}
-	old, err := b.count(filter, from)
+	old, err := b.Below.Count(filter, from)
 	return old + n, err
 }
 
@@ -118,13 +119,13 @@ func (b *body) Size(from, to uint64) (messages, bytes uint64, err error) {
 	if messages, bytes, err = b.active.Size(from, to); err != nil || from >= b.start {
 		return messages, bytes, err
 	}
-	n, size, err := b.sizeOf(from, to)
+	n, size, err := b.Below.SizeOf(from, to)
 	return messages + n, bytes + size, err
 }
 
 // FirstAfter returns the first live sequence with a time >= time.
 func (b *body) FirstAfter(time int64) (uint64, error) {
-	if found, err := b.firstAfter(time); err != nil || found != 0 {
+	if found, err := b.Below.FirstAfter(time); err != nil || found != 0 {
 		return found, err
 	}
 	return b.active.FirstAfter(time)
@@ -142,10 +143,10 @@ func (b *body) Subject(subject string) (jetlog.SubjectState, error) {
 
 // Subjects calls yield for every subject with live messages that the filter matches, in order.
 func (b *body) Subjects(filter jetlog.Filter, yield func(string, jetlog.SubjectState) bool) error {
-	sources := []iter.Seq2[string, error]{(&table{memory: b.active}).subjects(b.asker, filter)}
-	for _, l := range b.layers {
-		if l.span().last > b.gone.Floor() {
-			sources = append(sources, l.subjects(b.asker, filter))
+	sources := []iter.Seq2[string, error]{(&layer.Table{Memory: b.active}).Subjects(b.Asker, filter)}
+	for _, l := range b.Layers {
+		if l.Span().Last > b.Gone.Floor() {
+			sources = append(sources, l.Subjects(b.Asker, filter))
 		}
 	}
 	for subject, err := range order.Merge(sources, strings.Compare) {
@@ -172,11 +173,11 @@ func (b *body) MessageID(id []byte) (seq uint64, time int64, err error) {
 	}
 	for i := len(b.parts) - 1; i >= 0 && !ok; i-- {
 		p := b.parts[i]
-		if p.idTime == 0 || p.idTime < b.forgot {
+		if p.IDTime == 0 || p.IDTime < b.forgot {
 			continue
 		}
 		var v segment.Value
-		if v, ok, err = p.fact(b.asker, idFact, h); err != nil {
+		if v, ok, err = p.Fact(b.Asker, idFact, h); err != nil {
 			return 0, 0, err
 		}
 		n = note{seq: v[0], time: int64(v[1])}
@@ -215,11 +216,11 @@ func (b *body) Remove(meta *jetlog.Meta, reason jetlog.Reason) {
 		b.shrink(1, meta.Bytes)
 		return
 	}
-	b.gone.Add(meta.Sequence)
-	if l := b.find(meta.Sequence); l != nil {
-		if s := l.span(); s.removed != manifest.Unknown {
-			s.removed++
-			s.removedBytes += meta.Bytes
+	b.Gone.Add(meta.Sequence)
+	if l := b.Below.Find(meta.Sequence); l != nil {
+		if s := l.Span(); s.Removed != manifest.Unknown {
+			s.Removed++
+			s.RemovedBytes += meta.Bytes
 		}
 	}
 	if b.facts.removed(b.key.Sum(meta.Subject), meta.Subject) {
@@ -235,21 +236,21 @@ func (b *body) RemoveRange(from, to uint64, reason jetlog.Reason) {
 		b.shrink(n, size)
 	}
 	to = min(to, b.start-1)
-	if to <= b.gone.Floor() || from > to {
+	if to <= b.Gone.Floor() || from > to {
 		return
 	}
-	for _, l := range b.layers {
-		s := l.span()
+	for _, l := range b.Layers {
+		s := l.Span()
 		switch {
-		case s.last <= to:
-			s.removed, s.removedBytes = s.count, s.bytes
-		case s.first > to:
+		case s.Last <= to:
+			s.Removed, s.RemovedBytes = s.Count, s.Bytes
+		case s.First > to:
 		default:
-			s.removed = manifest.Unknown // counting would mean to read; the next freeze does it
+			s.Removed = manifest.Unknown // counting would mean to read; the next freeze does it
 		}
 	}
-	b.gone.Raise(to)
-	b.purged = max(b.purged, to)
+	b.Gone.Raise(to)
+	b.Purged = max(b.Purged, to)
 	b.facts.purged(to)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"runnel/jetlog/config"
 	"runnel/jetlog/gone"
+	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/order"
 	"runnel/jetlog/segment"
@@ -22,7 +23,7 @@ type plan struct {
 	stream  *Stream
 	gone    *gone.Set // as of the last flush: what the manifest knows
 	first   int       // position of the run among the stream's files
-	run     []*part
+	run     []*layer.Part
 	oldest  bool // no file is older
 	forgot  int64
 	purged  uint64
@@ -78,7 +79,7 @@ func (s *Store) plan(t *Stream) *plan {
 }
 
 // files returns the files of a stream, oldest first; nil while something is frozen.
-func (t *Stream) files() []*part {
+func (t *Stream) files() []*layer.Part {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if t.body == nil || t.body.frozen != nil {
@@ -89,10 +90,10 @@ func (t *Stream) files() []*part {
 
 // choose returns the first run worth the work: several files that are small together; or one that is
 // mostly gone, with its older neighbour if that is small too.
-func (s *Store) choose(parts []*part, entries []manifest.Part) (first, n int) {
+func (s *Store) choose(parts []*layer.Part, entries []manifest.Part) (first, n int) {
 	left := make([]int64, len(parts)) // bytes that are left of each
 	for i, p := range parts {
-		left[i] = int64(p.spanned.bytes)
+		left[i] = int64(p.Spanned.Bytes)
 		if entries[i].Removed != manifest.Unknown {
 			left[i] -= int64(entries[i].Bytes)
 		}
@@ -112,8 +113,8 @@ func (s *Store) choose(parts []*part, entries []manifest.Part) (first, n int) {
 		}
 	}
 	for i, p := range parts {
-		half := int64(p.spanned.bytes) / 2
-		if p.spanned.bytes >= ownBytes && left[i] < half {
+		half := int64(p.Spanned.Bytes) / 2
+		if p.Spanned.Bytes >= ownBytes && left[i] < half {
 			return i, 1
 		}
 	}
@@ -132,7 +133,7 @@ func (s *Store) compact(p *plan) error {
 		return s.fail(err)
 	}
 	e := &manifest.Edit{Files: []manifest.File{f.File}, Streams: []manifest.StreamEdit{p.edit(f)}}
-	if err := s.note([]*file{f}, e); err != nil {
+	if err := s.note([]*layer.File{f}, e); err != nil {
 		s.discard(f)
 		return err
 	}
@@ -146,7 +147,7 @@ func (s *Store) compact(p *plan) error {
 // write writes what is left of the messages and what is true of the facts.
 func (p *plan) write(w *segment.Writer) error {
 	for _, x := range p.run {
-		for m, err := range x.file.segment.Messages(p.stream.id, 0) {
+		for m, err := range x.File.Segment.Messages(p.stream.id, 0) {
 			if err != nil {
 				return err
 			}
@@ -185,9 +186,9 @@ func (p *plan) write(w *segment.Writer) error {
 
 // purgedOf is how outdated the facts of the run may be: as much as its oldest file.
 func (p *plan) purgedOf() uint64 {
-	least := p.run[0].purged
+	least := p.run[0].Purged
 	for _, x := range p.run {
-		least = min(least, x.purged)
+		least = min(least, x.Purged)
 	}
 	return least
 }
@@ -196,13 +197,13 @@ func (p *plan) purgedOf() uint64 {
 func (p *plan) idTime() int64 {
 	latest := int64(0)
 	for _, x := range p.run {
-		latest = max(latest, x.idTime)
+		latest = max(latest, x.IDTime)
 	}
 	return latest
 }
 
 // edit replaces the run by the new file.
-func (p *plan) edit(f *file) manifest.StreamEdit {
+func (p *plan) edit(f *layer.File) manifest.StreamEdit {
 	e := manifest.StreamEdit{}
 	e.ID = p.stream.id
 	e.Parts = slices.Replace(slices.Clone(p.entries), p.first, p.first+len(p.run), p.entry(f))
@@ -210,25 +211,25 @@ func (p *plan) edit(f *file) manifest.StreamEdit {
 }
 
 // entry describes the new file. Nothing has gone from it as of the last flush: that was left out.
-func (p *plan) entry(f *file) manifest.Part {
+func (p *plan) entry(f *layer.File) manifest.Part {
 	return manifest.Part{File: f.Number, Purged: p.purgedOf(), IDTime: p.idTime()}
 }
 
 // replace lets the stream use the file of a plan. What has gone since the last flush is counted again.
-func (t *Stream) replace(p *plan, f *file) {
+func (t *Stream) replace(p *plan, f *layer.File) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.body == nil {
 		return
 	}
 	e := p.entry(f)
-	fresh := newPart(f, t.id, &e)
+	fresh := layer.NewPart(f, t.id, &e)
 	b := t.body
 	if first, last := p.bounds(); last > 0 {
-		b.gone.Drop(p.gone, first, last)
+		b.Gone.Drop(p.gone, first, last)
 	}
-	if fresh.has() {
-		fresh.spanned.removed, fresh.spanned.removedBytes = p.goneSince()
+	if fresh.Has() {
+		fresh.Spanned.Removed, fresh.Spanned.RemovedBytes = p.goneSince()
 	}
 	b.setParts(slices.Replace(slices.Clone(b.parts), p.first, p.first+len(p.run), fresh))
 }
@@ -236,11 +237,11 @@ func (t *Stream) replace(p *plan, f *file) {
 // bounds are the lowest and highest sequences of the run.
 func (p *plan) bounds() (first, last uint64) {
 	for _, x := range p.run {
-		if x.has() {
+		if x.Has() {
 			if first == 0 {
-				first = x.spanned.first
+				first = x.Spanned.First
 			}
-			last = x.spanned.last
+			last = x.Spanned.Last
 		}
 	}
 	return first, last
@@ -250,21 +251,21 @@ func (p *plan) bounds() (first, last uint64) {
 func (p *plan) goneSince() (messages, bytes uint64) {
 	for i, x := range p.run {
 		e := p.entries[p.first+i]
-		if x.spanned.removed == manifest.Unknown || e.Removed == manifest.Unknown {
+		if x.Spanned.Removed == manifest.Unknown || e.Removed == manifest.Unknown {
 			return manifest.Unknown, 0
 		}
-		messages += x.spanned.removed - e.Removed
-		bytes += x.spanned.removedBytes - e.Bytes
+		messages += x.Spanned.Removed - e.Removed
+		bytes += x.Spanned.RemovedBytes - e.Bytes
 	}
 	return messages, bytes
 }
 
 // newest goes through the facts of several files in the order of their hashes, and yields of each what
 // the newest file says.
-func newest(run []*part, stream uint64, kind segment.FactKind) iter.Seq2[segment.Fact, error] {
+func newest(run []*layer.Part, stream uint64, kind segment.FactKind) iter.Seq2[segment.Fact, error] {
 	var sources []iter.Seq2[segment.Fact, error]
 	for _, p := range run {
-		sources = append(sources, p.file.segment.Facts(stream, kind))
+		sources = append(sources, p.File.Segment.Facts(stream, kind))
 	}
 	return order.Merge(sources, func(a, b segment.Fact) int { return bytes.Compare(a.Hash[:], b.Hash[:]) })
 }

@@ -150,8 +150,8 @@ func (s *Store) sweep() {
 	for number, f := range s.files {
 		if s.catalog.Files[number] == nil {
 			delete(s.files, number)
-			f.unneeded.Store(true)
-			f.leave()
+			f.Discard()
+			f.Leave()
 		}
 	}
 }

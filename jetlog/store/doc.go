@@ -13,7 +13,7 @@
 //
 // Read is for who goes through a stream, as a consumer's delivery does, Load for single messages, and View
 // for questions about the state. None of them holds up a command while a disk is read, and a command that
-// reads holds up none of them: see question.go.
+// reads holds up none of them: see package layer.
 //
 // # Order of events
 //

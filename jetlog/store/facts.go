@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"runnel/jetlog"
+	"runnel/jetlog/layer"
 	"runnel/jetlog/segment"
 )
 
@@ -133,7 +134,7 @@ type note struct {
 
 // base returns the state of a subject as far as it is below the memory table.
 func (b *body) base(subject string) (jetlog.SubjectState, error) {
-	if len(b.layers) == 0 {
+	if len(b.Layers) == 0 {
 		return jetlog.SubjectState{}, nil
 	}
 	h := b.key.Sum(subject)
@@ -148,9 +149,9 @@ func (b *body) base(subject string) (jetlog.SubjectState, error) {
 	}
 	var err error
 	if exact {
-		state, err = b.settle(subject, state)
+		state, err = b.Below.Settle(subject, state)
 	} else {
-		state, err = b.subjectOf(subject)
+		state, err = b.Below.SubjectOf(subject)
 	}
 	if err != nil {
 		return jetlog.SubjectState{}, err
@@ -163,25 +164,25 @@ func (b *body) base(subject string) (jetlog.SubjectState, error) {
 // and it must be counted.
 func (b *body) inherited(h segment.Hash, subject string) (s jetlog.SubjectState, exact bool, err error) {
 	if b.frozen == nil {
-		return stored(b.asker, b.parts, b.purged, h)
+		return stored(b.Asker, b.parts, b.Purged, h)
 	}
-	s, exact, err = b.frozen.state(b.asker, h, subject)
-	if exact && b.purged > b.frozen.purged && s.Count > 0 && s.First <= b.purged {
+	s, exact, err = b.frozen.state(b.Asker, h, subject)
+	if exact && b.Purged > b.frozen.Purged && s.Count > 0 && s.First <= b.Purged {
 		exact = false
 	}
 	return s, exact, err
 }
 
 // stored returns what the newest file says that says something.
-func stored(a *asker, parts []*part, purged uint64, h segment.Hash) (s jetlog.SubjectState, exact bool, err error) {
+func stored(a *layer.Asker, parts []*layer.Part, purged uint64, h segment.Hash) (s jetlog.SubjectState, exact bool, err error) {
 	for i := len(parts) - 1; i >= 0; i-- {
-		v, ok, err := parts[i].fact(a, subjectFact, h)
+		v, ok, err := parts[i].Fact(a, subjectFact, h)
 		if err != nil {
 			return s, false, err
 		}
 		if ok {
 			s = jetlog.SubjectState{First: v[0], Last: v[1], Count: v[2]}
-			return s, purged <= parts[i].purged || s.Count == 0 || s.First > purged, nil
+			return s, purged <= parts[i].Purged || s.Count == 0 || s.First > purged, nil
 		}
 	}
 	return s, true, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
 	"runnel/jetlog/wal"
@@ -15,7 +16,7 @@ var (
 	// ErrNewer: something was written by a newer version of the program.
 	ErrNewer = manifest.ErrNewer
 	// ErrClosed: the store or the stream is closed.
-	ErrClosed = errors.New("store is closed")
+	ErrClosed = layer.ErrClosed
 	// ErrFailed: the disk did not keep what it was given. The process should end, and open the store again.
 	ErrFailed = errors.New("store has failed")
 	// ErrFull: the disk or the memory budget is full. Nothing was logged; the same command may succeed later.

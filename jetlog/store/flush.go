@@ -10,6 +10,7 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/config"
+	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
 	"runnel/jetlog/vfs"
@@ -62,11 +63,11 @@ func (s *Store) due() bool {
 type task struct {
 	stream *Stream
 	frozen *frozen
-	file   *file // that its messages and facts have gone into; nil if there were none
+	file   *layer.File // that its messages and facts have gone into; nil if there were none
 	facts  []row
 	ids    []row
 	idTime int64
-	kept   []*part // of those that it had
+	kept   []*layer.Part // of those that it had
 }
 
 // Flush writes what is in memory into files, as of now, and lets the log forget it. One flush runs at a
@@ -164,10 +165,10 @@ func (t *Stream) thaw(task *task) {
 	if t.body == nil {
 		return
 	}
-	var fresh *part
+	var fresh *layer.Part
 	if task.file != nil {
-		e := manifest.Part{Purged: task.frozen.purged, IDTime: task.idTime}
-		fresh = newPart(task.file, t.id, &e)
+		e := manifest.Part{Purged: task.frozen.Purged, IDTime: task.idTime}
+		fresh = layer.NewPart(task.file, t.id, &e)
 	}
 	t.body.thaw(task.kept, fresh)
 	t.flushed = task.frozen.applied
@@ -198,12 +199,12 @@ func (t *Stream) release() {
 }
 
 // writeFiles writes the files for tasks, which are in the order of stream ids.
-func (s *Store) writeFiles(tasks []*task) (files []*file, err error) {
+func (s *Store) writeFiles(tasks []*task) (files []*layer.File, err error) {
 	var shared []*task
 	for _, t := range tasks {
 		switch {
 		case t.empty():
-		case t.frozen.table.spanned.bytes < ownBytes:
+		case t.frozen.table.Spanned.Bytes < ownBytes:
 			shared = append(shared, t)
 		default:
 			f, err := s.writeFile([]*task{t})
@@ -232,7 +233,7 @@ func (s *Store) writeFiles(tasks []*task) (files []*file, err error) {
 }
 
 // writeFile writes one file for some tasks.
-func (s *Store) writeFile(tasks []*task) (*file, error) {
+func (s *Store) writeFile(tasks []*task) (*layer.File, error) {
 	write := func(w *segment.Writer) error {
 		for _, t := range tasks {
 			if err := t.writeMessages(w); err != nil {
@@ -267,7 +268,7 @@ func (t *task) compressed() bool {
 }
 
 // newFile writes a file under the next number and opens it. Its name is not safe yet.
-func (s *Store) newFile(compress bool, write func(*segment.Writer) error) (*file, error) {
+func (s *Store) newFile(compress bool, write func(*segment.Writer) error) (*layer.File, error) {
 	number := s.nextFile()
 	name := s.segmentPath(number)
 	key, _ := s.seal.SegmentKeys()
@@ -288,8 +289,8 @@ func (s *Store) newFile(compress bool, write func(*segment.Writer) error) (*file
 		return nil, s.unwritten(err)
 	}
 	f := s.openFile(&manifest.File{Number: number, ID: summary.ID, Bytes: summary.Bytes, Checksum: summary.Checksum})
-	if f.failure != nil {
-		return nil, s.unwritten(f.failure)
+	if f.Failure != nil {
+		return nil, s.unwritten(f.Failure)
 	}
 	return f, nil
 }
@@ -313,14 +314,16 @@ func (s *Store) nextFile() uint64 {
 
 // discard removes a file that was written and is not used, unless the manifest has failed: then the
 // record that names the file may be there, or not.
-func (s *Store) discard(f *file) {
-	f.unneeded.Store(s.Err() == nil) // what stays is set aside at the next start
-	f.leave()
+func (s *Store) discard(f *layer.File) {
+	if s.Err() == nil {
+		f.Discard() // what stays otherwise is set aside at the next start
+	}
+	f.Leave()
 }
 
 // writeMessages adds what was live when the stream was frozen.
 func (t *task) writeMessages(w *segment.Writer) error {
-	m := t.frozen.table.memory
+	m := t.frozen.table.Memory
 	seq, err := m.Next(0)
 	for ; err == nil && seq != 0; seq, err = m.Next(seq + 1) {
 		message, _ := m.Load(seq) // a memory table cannot fail
@@ -372,7 +375,7 @@ func (t *task) gather() error {
 
 // empty reports whether there is nothing for a file.
 func (t *task) empty() bool {
-	return t.frozen.table.spanned.count == 0 && len(t.facts) == 0 && len(t.ids) == 0
+	return t.frozen.table.Spanned.Count == 0 && len(t.facts) == 0 && len(t.ids) == 0
 }
 
 // writeFacts adds what gather found.
@@ -393,7 +396,7 @@ func (t *task) writeFacts(w *segment.Writer) error {
 func compareRows(a, b row) int { return bytes.Compare(a.hash[:], b.hash[:]) }
 
 // note writes an edit that has new files.
-func (s *Store) note(files []*file, e *manifest.Edit) error {
+func (s *Store) note(files []*layer.File, e *manifest.Edit) error {
 	s.edits.Lock()
 	defer s.edits.Unlock()
 	for _, f := range files {
@@ -414,15 +417,15 @@ func (t *task) edit() manifest.StreamEdit {
 	f := t.frozen
 	e := manifest.StreamEdit{Advanced: true, Cleared: f.cleared, Changed: f.pages}
 	e.ID, e.Snapshot, e.Applied = t.stream.id, f.snapshot, f.applied
-	e.Purged, e.Forgot, e.Floor = f.purged, f.forgot, f.gone.Floor()
+	e.Purged, e.Forgot, e.Floor = f.Purged, f.forgot, f.Gone.Floor()
 	n := 0
-	for n < len(f.parts) && f.entries[n].Removed == f.parts[n].spanned.count && f.entries[n].IDTime < max(f.forgot, 1) {
+	for n < len(f.parts) && f.entries[n].Removed == f.parts[n].Spanned.Count && f.entries[n].IDTime < max(f.forgot, 1) {
 		n++
 	}
 	t.kept = f.parts[n:]
 	e.Parts = slices.Clone(f.entries[n:])
 	if t.file != nil {
-		e.Parts = append(e.Parts, manifest.Part{File: t.file.Number, Purged: f.purged, IDTime: t.idTime})
+		e.Parts = append(e.Parts, manifest.Part{File: t.file.Number, Purged: f.Purged, IDTime: t.idTime})
 	}
 	return e
 }

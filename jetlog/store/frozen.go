@@ -2,6 +2,7 @@ package store
 
 import (
 	"runnel/jetlog"
+	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
 	"runnel/jetlog/siphash"
@@ -11,12 +12,12 @@ import (
 // frozen is a stream as of a moment between two commands: what the flusher writes. It never changes,
 // but for the span of its table, which counts what goes meanwhile.
 type frozen struct {
-	below // of that moment, without the table; what has gone is a copy
-	table *table
-	key   siphash.Key
-	parts []*part
-	facts *facts // of that moment
-	ids   map[segment.Hash]note
+	layer.Below // of that moment, without the table; what has gone is a copy
+	table       *layer.Table
+	key         siphash.Key
+	parts       []*layer.Part
+	facts       *facts // of that moment
+	ids         map[segment.Hash]note
 
 	snapshot []byte // of the logical state
 	applied  uint64
@@ -31,7 +32,7 @@ type frozen struct {
 
 // state returns what was known of a subject at that moment, the table included; exact is false if that
 // must be counted. First and last may be of messages that have gone before.
-func (f *frozen) state(a *asker, h segment.Hash, subject string) (s jetlog.SubjectState, exact bool, err error) {
+func (f *frozen) state(a *layer.Asker, h segment.Hash, subject string) (s jetlog.SubjectState, exact bool, err error) {
 	e, _ := f.facts.get(h)
 	switch {
 	case e.known:
@@ -39,12 +40,12 @@ func (f *frozen) state(a *asker, h segment.Hash, subject string) (s jetlog.Subje
 	case e.scan:
 		return s, false, nil
 	default:
-		if s, exact, err = stored(a, f.parts, f.purged, h); !exact || err != nil {
+		if s, exact, err = stored(a, f.parts, f.Purged, h); !exact || err != nil {
 			return s, false, err
 		}
 		s.Count -= min(e.gone, s.Count)
 	}
-	young, err := f.table.memory.Subject(subject)
+	young, err := f.table.Memory.Subject(subject)
 	return combine(s, young), true, err
 }
 
@@ -58,20 +59,20 @@ func (f *frozen) fact(h segment.Hash, subject string) (jetlog.SubjectState, erro
 	case e.known:
 		old = e.state
 	case !e.scan:
-		if old, exact, err = stored(f.asker, f.parts, f.purged, h); err != nil {
+		if old, exact, err = stored(f.Asker, f.parts, f.Purged, h); err != nil {
 			return old, err
 		}
 		old.Count -= min(e.gone, old.Count)
 	}
 	if exact {
-		old, err = f.settle(subject, old)
+		old, err = f.Settle(subject, old)
 	} else {
-		old, err = f.subjectOf(subject)
+		old, err = f.SubjectOf(subject)
 	}
 	if err != nil {
 		return old, err
 	}
-	young, err := f.table.memory.Subject(subject)
+	young, err := f.table.Memory.Subject(subject)
 	return combine(old, young), err
 }
 
@@ -84,7 +85,7 @@ func (f *frozen) subjects() map[segment.Hash]string {
 		}
 	}
 	// A memory table cannot fail.
-	_ = f.table.memory.Subjects(nil, func(subject string, _ jetlog.SubjectState) bool {
+	_ = f.table.Memory.Subjects(nil, func(subject string, _ jetlog.SubjectState) bool {
 		changed[f.key.Sum(subject)] = subject
 		return true
 	})
@@ -94,23 +95,23 @@ func (f *frozen) subjects() map[segment.Hash]string {
 // freeze makes what the stream is now, with these first and last sequences, a layer that no longer
 // changes, and goes on with an empty memory table.
 func (b *body) freeze(first, last uint64) *frozen {
-	b.gone.Raise(min(first-1, last, b.start-1))
+	b.Gone.Raise(min(first-1, last, b.start-1))
 	b.recount()
-	t := &table{memory: b.active, spanned: span{count: b.messages, bytes: b.size}}
+	t := &layer.Table{Memory: b.active, Spanned: layer.Span{Count: b.messages, Bytes: b.size}}
 	if b.messages > 0 {
 		// A memory table cannot fail.
-		t.spanned.first, _ = b.active.Next(0)
-		t.spanned.last, _ = b.active.LastOf(nil, last)
-		meta, _ := b.active.Meta(t.spanned.last)
-		t.spanned.lastTime = meta.Time
+		t.Spanned.First, _ = b.active.Next(0)
+		t.Spanned.Last, _ = b.active.LastOf(nil, last)
+		meta, _ := b.active.Meta(t.Spanned.Last)
+		t.Spanned.LastTime = meta.Time
 	}
 	f := &frozen{
-		below: below{layers: b.layers, purged: b.purged, asker: direct},
+		Below: layer.Below{Layers: b.Layers, Purged: b.Purged, Asker: layer.Direct},
 		table: t, key: b.key, parts: b.parts, facts: b.facts, ids: b.ids, forgot: b.forgot, bytes: b.bytes,
 	}
-	f.gone, f.pages, f.cleared = b.gone.Freeze()
+	f.Gone, f.pages, f.cleared = b.Gone.Freeze()
 	for _, p := range b.parts {
-		f.entries = append(f.entries, p.entry())
+		f.entries = append(f.entries, p.Entry())
 	}
 	b.active, b.slab, b.messages, b.size, b.bytes = jetlog.NewMemory(), nil, 0, 0, 0
 	b.facts, b.ids = newFacts(b.facts.limit), map[segment.Hash]note{}
@@ -127,9 +128,9 @@ func (t *Stream) uncounted() {
 		if !ok {
 			return nil
 		}
-		for _, l := range b.layers {
-			if s := l.span(); s.removed == manifest.Unknown {
-				if _, _, err := b.sizeIn(l, s.first, s.last); err != nil {
+		for _, l := range b.Layers {
+			if s := l.Span(); s.Removed == manifest.Unknown {
+				if _, _, err := b.Below.SizeIn(l, s.First, s.Last); err != nil {
 					return err
 				}
 			}
@@ -141,35 +142,26 @@ func (t *Stream) uncounted() {
 // recount counts what is left of layers for which that is not known, from memory: see uncounted. What
 // is not there stays unknown until the next time.
 func (b *body) recount() {
-	for _, l := range b.layers {
-		s := l.span()
-		if s.removed != manifest.Unknown {
+	for _, l := range b.Layers {
+		s := l.Span()
+		if s.Removed != manifest.Unknown {
 			continue
 		}
-		if n, size, err := b.sizeIn(l, s.first, s.last); err == nil {
-			s.removed, s.removedBytes = s.count-n, s.bytes-size
+		if n, size, err := b.Below.SizeIn(l, s.First, s.Last); err == nil {
+			s.Removed, s.RemovedBytes = s.Count-n, s.Bytes-size
 		}
 	}
 }
 
 // thaw replaces the frozen table by the file that has it now, nil if there was nothing for one, and
 // the other files by those that have the same.
-func (b *body) thaw(parts []*part, fresh *part) {
+func (b *body) thaw(parts []*layer.Part, fresh *layer.Part) {
 	f := b.frozen
 	b.frozen = nil
 	if fresh != nil {
-		fresh.spanned.removed, fresh.spanned.removedBytes = f.table.spanned.removed, f.table.spanned.removedBytes
+		fresh.Spanned.Removed, fresh.Spanned.RemovedBytes = f.table.Spanned.Removed, f.table.Spanned.RemovedBytes
 		parts = append(parts[:len(parts):len(parts)], fresh)
 	}
 	b.setParts(parts)
 	b.memory.Add(-f.bytes)
-}
-
-// entry describes the part for the manifest.
-func (p *part) entry() manifest.Part {
-	e := manifest.Part{File: p.file.Number, Purged: p.purged, IDTime: p.idTime, Removed: p.spanned.removed, Bytes: p.spanned.removedBytes}
-	if e.Removed == manifest.Unknown {
-		e.Bytes = 0
-	}
-	return e
 }

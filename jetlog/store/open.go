@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"runnel/jetlog/command"
+	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/reserve"
 	"runnel/jetlog/seal"
@@ -37,7 +38,7 @@ func Open(cfg Config) (*Store, *Report, error) {
 	s := &Store{
 		cfg: cfg, logger: cfg.Logger, cache: segment.NewCache(cfg.CacheBytes),
 		kick: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
-		files: map[uint64]*file{}, streams: map[uint64]*Stream{}, names: map[streamName]*Stream{},
+		files: map[uint64]*layer.File{}, streams: map[uint64]*Stream{}, names: map[streamName]*Stream{},
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

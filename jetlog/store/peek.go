@@ -26,7 +26,7 @@ func (t *Stream) PeekLast(subject string) (m jetlog.Message, known bool) {
 		return m, false
 	}
 	defer t.mu.RUnlock()
-	if t.state == nil || t.body != nil && len(t.body.layers) > peekLayers {
+	if t.state == nil || t.body != nil && len(t.body.Layers) > peekLayers {
 		return m, false
 	}
 	seq, err := t.messages.LastOf(jetlog.Filter{subject}, ^uint64(0))

@@ -8,6 +8,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/wal"
 )
@@ -145,8 +146,8 @@ func (t *Stream) apply(w *applier, batch []entry, failure error) {
 	steps := w.expand(batch, failure)
 	for n := 0; failure == nil && n < len(steps); {
 		n += t.applySome(&w.asker, steps[n:])
-		if w.asker.asked {
-			w.asker.learn()
+		if w.asker.Asked {
+			w.asker.Learn()
 		}
 	}
 	if failure == nil {
@@ -158,7 +159,7 @@ func (t *Stream) apply(w *applier, batch []entry, failure error) {
 // applySome carries commands out under one lock, up to one that has to ask a file, and returns how many. The
 // first that cannot be read halts the stream: those behind it must not be applied to a state that lacks
 // it. What the asker knows is for the first command.
-func (t *Stream) applySome(a *asker, steps []step) int {
+func (t *Stream) applySome(a *layer.Asker, steps []step) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for n := range steps {
@@ -167,11 +168,11 @@ func (t *Stream) applySome(a *asker, steps []step) int {
 			t.strand(s)
 			continue
 		}
-		t.body.asker = a
+		t.body.Asker = a
 		s.result, s.err = t.state.Apply(s.command, t.messages)
-		t.body.asker = nil
+		t.body.Asker = nil
 		if s.err != nil {
-			if again, err := a.pending(); again && err == nil {
+			if again, err := a.Pending(); again && err == nil {
 				return n
 			}
 			s.err = t.halt(damageOf(t.id, t.name, s.err))
@@ -179,7 +180,7 @@ func (t *Stream) applySome(a *asker, steps []step) int {
 			continue
 		}
 		t.position = s.position
-		a.forget()
+		a.Forget()
 		if s.command.Kind() == command.KindConfigure {
 			t.promise(t.state.Config())
 		}

@@ -5,6 +5,7 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/gone"
+	"runnel/jetlog/layer"
 	"runnel/jetlog/segment"
 )
 
@@ -53,8 +54,8 @@ func (t *Stream) Load(seq uint64) (jetlog.Message, error) {
 		if p == nil || err != nil {
 			return m, t.blame(err)
 		}
-		m, err = p.load(direct, seq)
-		p.file.leave()
+		m, err = p.Load(layer.Direct, seq)
+		p.File.Leave()
 		if err != nil {
 			return jetlog.Message{}, t.blame(err)
 		}
@@ -68,15 +69,15 @@ func (t *Stream) Load(seq uint64) (jetlog.Message, error) {
 }
 
 // loadNow returns a message that is in memory, or the file that may have it, which the caller has to leave.
-func (t *Stream) loadNow(seq uint64) (m jetlog.Message, p *part, err error) {
+func (t *Stream) loadNow(seq uint64) (m jetlog.Message, p *layer.Part, err error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if t.state == nil {
 		return m, nil, t.Err()
 	}
-	if b := t.body; b != nil && seq < b.start && !b.gone.Has(seq) {
-		if p, ok := b.find(seq).(*part); ok {
-			return m, p, p.file.enter()
+	if b := t.body; b != nil && seq < b.start && !b.Gone.Has(seq) {
+		if p, ok := b.Below.Find(seq).(*layer.Part); ok {
+			return m, p, p.File.Enter()
 		}
 	}
 	m, err = t.messages.Load(seq)
@@ -85,18 +86,18 @@ func (t *Stream) loadNow(seq uint64) (m jetlog.Message, p *part, err error) {
 
 // confirm reports whether a message that was read from a file is still live. It is not known when the
 // stream does not have the file any more: what has gone from it may be forgotten.
-func (t *Stream) confirm(p *part, seq uint64) (live, known bool) {
+func (t *Stream) confirm(p *layer.Part, seq uint64) (live, known bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if !t.has(p) {
 		return false, false
 	}
-	return !t.body.gone.Has(seq), true
+	return !t.body.Gone.Has(seq), true
 }
 
 // has reports whether a file is one that the stream has messages in. The caller holds the lock.
-func (t *Stream) has(p *part) bool {
-	return t.body != nil && t.body.find(p.spanned.first) == layer(p)
+func (t *Stream) has(p *layer.Part) bool {
+	return t.body != nil && t.body.Below.Find(p.Spanned.First) == layer.Layer(p)
 }
 
 // reading is one call of Read.
@@ -145,7 +146,7 @@ func (r *reading) round() (more bool, err error) {
 	}
 	before := r.next
 	err = r.scan(p)
-	p.file.leave()
+	p.File.Leave()
 	if err != nil {
 		return false, err
 	}
@@ -158,7 +159,7 @@ func (r *reading) round() (more bool, err error) {
 
 // look fills the batch from memory, if that is where the next messages are; otherwise it returns the file
 // that has them, which the caller has to leave.
-func (r *reading) look() (p *part, more bool, err error) {
+func (r *reading) look() (p *layer.Part, more bool, err error) {
 	t := r.stream
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -167,9 +168,9 @@ func (r *reading) look() (p *part, more bool, err error) {
 	}
 	b := t.body
 	if b != nil && r.next < b.start {
-		r.next = min(b.gone.Next(r.next), b.start)
-		if i := b.at(r.next); i < len(b.layers) {
-			return r.lookInto(b, b.layers[i])
+		r.next = min(b.Gone.Next(r.next), b.start)
+		if i := b.Below.At(r.next); i < len(b.Layers) {
+			return r.lookInto(b, b.Layers[i])
 		}
 		r.next = b.start
 	}
@@ -181,12 +182,12 @@ func (r *reading) look() (p *part, more bool, err error) {
 }
 
 // lookInto is look in a layer.
-func (r *reading) lookInto(b *body, l layer) (p *part, more bool, err error) {
-	if p, ok := l.(*part); ok {
-		return p, true, p.file.enter()
+func (r *reading) lookInto(b *body, l layer.Layer) (p *layer.Part, more bool, err error) {
+	if p, ok := l.(*layer.Part); ok {
+		return p, true, p.File.Enter()
 	}
-	if !r.fill(l.(*table).memory, b.gone) {
-		r.next = l.span().last + 1
+	if !r.fill(l.(*layer.Table).Memory, b.Gone) {
+		r.next = l.Span().Last + 1
 	}
 	return nil, true, nil
 }
@@ -230,23 +231,23 @@ func (r *reading) full() bool {
 }
 
 // scan takes messages out of a block of a file, without any lock. What has gone is among them.
-func (r *reading) scan(p *part) error {
+func (r *reading) scan(p *layer.Part) error {
 	selects := r.filter.Matches
 	if r.filter.All() {
 		selects = nil
 	} else {
-		seq, err := p.nextOf(direct, r.filter, r.next)
+		seq, err := p.NextOf(layer.Direct, r.filter, r.next)
 		if err != nil {
 			return err
 		}
 		if seq == 0 {
-			r.next = p.spanned.last + 1
+			r.next = p.Spanned.Last + 1
 			return nil
 		}
 		r.next = seq
 	}
-	next, err := p.file.segment.Scan(p.stream, r.next, selects, func(m *segment.Message) bool {
-		message := messageOf(m)
+	next, err := p.File.Segment.Scan(p.Stream, r.next, selects, func(m *segment.Message) bool {
+		message := layer.MessageOf(m)
 		r.take(&message)
 		return !r.full()
 	})
@@ -254,7 +255,7 @@ func (r *reading) scan(p *part) error {
 		return err
 	}
 	if next == 0 {
-		next = p.spanned.last + 1
+		next = p.Spanned.Last + 1
 	}
 	r.next = next
 	return nil
@@ -262,14 +263,14 @@ func (r *reading) scan(p *part) error {
 
 // confirm takes out of the batch what had gone when it was read from a file. It is false if the stream
 // has the file no more: what had gone from it may be forgotten.
-func (r *reading) confirm(p *part) bool {
+func (r *reading) confirm(p *layer.Part) bool {
 	t := r.stream
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if !t.has(p) {
 		return false
 	}
-	gone := t.body.gone
+	gone := t.body.Gone
 	if len(r.batch) == 0 || gone.NoneFrom(r.batch[0].Sequence) {
 		return true
 	}

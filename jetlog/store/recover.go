@@ -7,6 +7,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/gone"
+	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/wal"
 )
@@ -23,19 +24,19 @@ func (s *Store) restore(e *manifest.Stream) error {
 		return nil
 	}
 	b := t.body
-	b.purged, b.forgot, b.gone = e.Purged, e.Forgot, gone.Of(e.Floor, e.Pages)
-	var parts []*part
+	b.Purged, b.forgot, b.Gone = e.Purged, e.Forgot, gone.Of(e.Floor, e.Pages)
+	var parts []*layer.Part
 	for i := range e.Parts {
 		f := s.files[e.Parts[i].File]
-		if f.failure != nil {
-			_ = t.halt(damageOf(t.id, t.name, f.failure))
+		if f.Failure != nil {
+			_ = t.halt(damageOf(t.id, t.name, f.Failure))
 			t.state, t.messages, t.body = nil, nil, nil
 			return nil
 		}
-		parts = append(parts, newPart(f, t.id, &e.Parts[i]))
+		parts = append(parts, layer.NewPart(f, t.id, &e.Parts[i]))
 	}
 	b.setParts(parts)
-	b.asker = direct // while the store is opened
+	b.Asker = layer.Direct // while the store is opened
 	return nil
 }
 
@@ -66,7 +67,7 @@ func (s *Store) replay(recovered *wal.Recovered, report *Report) error {
 	for _, t := range s.Streams() {
 		t.judge(damage)
 		if t.body != nil {
-			t.body.asker = nil
+			t.body.Asker = nil
 			t.assign() // the log may have another configuration
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/config"
 	"runnel/jetlog/gone"
+	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
 	"runnel/jetlog/siphash"
@@ -70,7 +71,7 @@ type repair struct {
 	salvager
 	entry *manifest.Stream
 	state *jetlog.Stream
-	files []*file // new ones
+	files []*layer.File // new ones
 	parts []manifest.Part
 }
 
@@ -83,13 +84,13 @@ func (r *repair) run() error {
 	changed := false
 	for i, p := range r.entry.Parts {
 		f := s.files[p.File]
-		damage := f.failure
+		damage := f.Failure
 		if damage == nil {
-			damage = f.segment.Verify()
+			damage = f.Segment.Verify()
 		}
 		if damage == nil {
 			r.parts = append(r.parts, p)
-			x, _ := f.segment.Extent(r.stream.id)
+			x, _ := f.Segment.Extent(r.stream.id)
 			r.next = max(r.next, x.Last+1)
 			continue
 		}
@@ -110,7 +111,7 @@ func (r *repair) run() error {
 }
 
 // rewrite puts what is left of a file into a new one.
-func (r *repair) rewrite(f *file, p manifest.Part, behind []manifest.Part) error {
+func (r *repair) rewrite(f *layer.File, p manifest.Part, behind []manifest.Part) error {
 	s := r.store
 	left := map[segment.Hash]segment.Value{}
 	ids, count := r.ids(f), 0
@@ -147,12 +148,12 @@ func (r *repair) rewrite(f *file, p manifest.Part, behind []manifest.Part) error
 }
 
 // ids are the message ids of a file, as far as they can be read: if not, a message may come twice.
-func (r *repair) ids(f *file) map[segment.Hash]segment.Value {
+func (r *repair) ids(f *layer.File) map[segment.Hash]segment.Value {
 	ids := map[segment.Hash]segment.Value{}
-	if f.failure != nil {
+	if f.Failure != nil {
 		return ids
 	}
-	for x, err := range f.segment.Facts(r.stream.id, idFact) {
+	for x, err := range f.Segment.Facts(r.stream.id, idFact) {
 		if err != nil {
 			r.result.Damage = append(r.result.Damage, "message ids: "+err.Error())
 			break
@@ -184,19 +185,19 @@ func writeRows(w *segment.Writer, stream uint64, kind segment.FactKind, facts ma
 func (r *repair) commit() error {
 	s, e := r.store, r.entry
 	b := newBody(siphash.Key(s.catalog.HashKey), &s.memory, s.cfg.FactEntries)
-	b.gone, b.start, b.asker = r.gone, r.state.State().Last+1, direct
-	b.purged, b.forgot = r.state.State().Last, e.Forgot
-	known := map[uint64]*file{}
+	b.Gone, b.start, b.Asker = r.gone, r.state.State().Last+1, layer.Direct
+	b.Purged, b.forgot = r.state.State().Last, e.Forgot
+	known := map[uint64]*layer.File{}
 	for _, f := range r.files {
 		known[f.Number] = f
 	}
-	var parts []*part
+	var parts []*layer.Part
 	for i := range r.parts {
 		f := known[r.parts[i].File]
 		if f == nil {
 			f = s.files[r.parts[i].File]
 		}
-		parts = append(parts, newPart(f, r.stream.id, &r.parts[i]))
+		parts = append(parts, layer.NewPart(f, r.stream.id, &r.parts[i]))
 	}
 	b.setParts(parts)
 	var err error
@@ -206,7 +207,7 @@ func (r *repair) commit() error {
 	r.result.Messages = r.state.State().Messages
 	edit := manifest.StreamEdit{Advanced: true}
 	edit.ID, edit.Snapshot, edit.Applied = e.ID, r.state.AppendSnapshot(nil), r.state.Applied()
-	edit.Purged, edit.Forgot, edit.Floor, edit.Parts = b.purged, e.Forgot, e.Floor, r.parts
+	edit.Purged, edit.Forgot, edit.Floor, edit.Parts = b.Purged, e.Forgot, e.Floor, r.parts
 	out := &manifest.Edit{Streams: []manifest.StreamEdit{edit}}
 	for _, f := range r.files {
 		out.Files = append(out.Files, f.File)
@@ -229,7 +230,7 @@ func (r *repair) setAside() error {
 			continue
 		}
 		delete(s.files, number)
-		f.leave()
+		f.Leave()
 		if err := s.moveAside(s.segmentPath(number), &report); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/gone"
+	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
 )
@@ -45,7 +46,7 @@ func Salvage(cfg Config, account, name string, yield func(Message) error) (*Salv
 	if t == nil {
 		return nil, fmt.Errorf("stream %q: %w", name, ErrNotFound)
 	}
-	v := &salvager{store: s, stream: t, gone: gone.New(), yield: func(m segment.Message) error { return yield(messageOf(&m)) }}
+	v := &salvager{store: s, stream: t, gone: gone.New(), yield: func(m segment.Message) error { return yield(layer.MessageOf(&m)) }}
 	if err := t.Err(); err != nil {
 		v.result.Damage = append(v.result.Damage, err.Error())
 	}
@@ -75,9 +76,9 @@ func (v *salvager) give(m segment.Message) error {
 // fromBody reads a stream that has started, file by file, then what is only in the log.
 func (v *salvager) fromBody() (*Salvaged, error) {
 	b := v.stream.body
-	v.gone = b.gone
+	v.gone = b.Gone
 	for _, p := range b.parts {
-		if err := v.part(p.file.segment, Range{p.spanned.first, p.spanned.last}); err != nil {
+		if err := v.part(p.File.Segment, Range{p.Spanned.First, p.Spanned.Last}); err != nil {
 			return nil, err
 		}
 	}
@@ -107,10 +108,10 @@ func (v *salvager) fromFiles() (*Salvaged, error) {
 }
 
 // file reads a file, behind which there are others, of a stream whose last sequence is given.
-func (v *salvager) file(f *file, behind []manifest.Part, last uint64) error {
-	if f.failure == nil {
-		x, _ := f.segment.Extent(v.stream.id)
-		return v.part(f.segment, Range{x.First, x.Last})
+func (v *salvager) file(f *layer.File, behind []manifest.Part, last uint64) error {
+	if f.Failure == nil {
+		x, _ := f.Segment.Extent(v.stream.id)
+		return v.part(f.Segment, Range{x.First, x.Last})
 	}
 	// Without its footer nobody knows what the file had: all up to where the next begins.
 	return v.broken(f, Range{v.next, v.begin(behind, last)})
@@ -119,8 +120,8 @@ func (v *salvager) file(f *file, behind []manifest.Part, last uint64) error {
 // begin is the last sequence before the first of some files that can be opened.
 func (v *salvager) begin(parts []manifest.Part, last uint64) uint64 {
 	for _, p := range parts {
-		if f := v.store.files[p.File]; f.failure == nil {
-			if x, ok := f.segment.Extent(v.stream.id); ok {
+		if f := v.store.files[p.File]; f.Failure == nil {
+			if x, ok := f.Segment.Extent(v.stream.id); ok {
 				return x.First - 1
 			}
 		}
@@ -153,7 +154,7 @@ func (v *salvager) part(s *segment.Segment, all Range) error {
 }
 
 // broken reads what is whole of a file that cannot be opened.
-func (v *salvager) broken(f *file, all Range) error {
+func (v *salvager) broken(f *layer.File, all Range) error {
 	_, keys := v.store.seal.SegmentKeys()
 	for m, err := range segment.Salvage(v.store.cfg.FS, v.store.segmentPath(f.Number), keys) {
 		if err != nil {

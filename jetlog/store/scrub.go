@@ -37,7 +37,7 @@ func (s *Store) after(number uint64) (next manifest.File, ok bool) {
 	s.edits.Lock()
 	defer s.edits.Unlock()
 	for n, f := range s.files {
-		if n > number && (!ok || n < next.Number) && f.failure == nil {
+		if n > number && (!ok || n < next.Number) && f.Failure == nil {
 			next, ok = f.File, true
 		}
 	}

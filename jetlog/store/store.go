@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"runnel/jetlog/command"
+	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/seal"
 	"runnel/jetlog/segment"
@@ -113,7 +114,7 @@ type Store struct {
 	edits    sync.Mutex // guards the next three; the disk is used under it, but no other lock is taken
 	catalog  *manifest.Catalog
 	manifest *manifest.Manifest
-	files    map[uint64]*file
+	files    map[uint64]*layer.File
 
 	mu      sync.RWMutex // guards everything below
 	streams map[uint64]*Stream
@@ -311,7 +312,7 @@ func (s *Store) closeFiles() {
 	s.edits.Lock()
 	defer s.edits.Unlock()
 	for _, f := range s.files {
-		f.leave()
+		f.Leave()
 	}
 	_ = s.manifest.Close()
 }

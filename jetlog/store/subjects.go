@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"runnel/jetlog"
+	"runnel/jetlog/layer"
 	"runnel/jetlog/order"
 )
 
@@ -122,24 +123,24 @@ func (t *Stream) subjectSources(filter jetlog.Filter) (sources []iter.Seq2[subje
 	if t.state == nil {
 		return nil, nil, t.Err()
 	}
-	var entered []*file
+	var entered []*layer.File
 	leave = func() {
 		for _, f := range entered {
-			f.leave()
+			f.Leave()
 		}
 	}
 	var sure []iter.Seq2[subject, error]
 	if t.body != nil {
 		for _, l := range t.body.liveLayers() {
-			if p, ok := l.(*part); ok {
-				if err := p.file.enter(); err != nil {
+			if p, ok := l.(*layer.Part); ok {
+				if err := p.File.Enter(); err != nil {
 					leave()
 					return nil, nil, err
 				}
-				entered = append(entered, p.file)
+				entered = append(entered, p.File)
 			}
-			s := l.span()
-			whole := s.removed == 0 && s.first > t.body.gone.Floor()
+			s := l.Span()
+			whole := s.Removed == 0 && s.First > t.body.Gone.Floor()
 			source := subjectsIn(l, filter, whole)
 			if whole {
 				sure = append(sure, source)
@@ -162,10 +163,10 @@ func (t *Stream) subjectSources(filter jetlog.Filter) (sources []iter.Seq2[subje
 }
 
 // liveLayers returns the layers that may have live messages.
-func (b *body) liveLayers() []layer {
-	var live []layer
-	for _, l := range b.layers {
-		if l.span().last > b.gone.Floor() {
+func (b *body) liveLayers() []layer.Layer {
+	var live []layer.Layer
+	for _, l := range b.Layers {
+		if l.Span().Last > b.Gone.Floor() {
 			live = append(live, l)
 		}
 	}
@@ -173,11 +174,11 @@ func (b *body) liveLayers() []layer {
 }
 
 // subjectsIn yields the subjects of a layer.
-func subjectsIn(l layer, filter jetlog.Filter, sure bool) iter.Seq2[subject, error] {
+func subjectsIn(l layer.Layer, filter jetlog.Filter, sure bool) iter.Seq2[subject, error] {
 	return func(yield func(subject, error) bool) {
-		p, ok := l.(*part)
+		p, ok := l.(*layer.Part)
 		if !ok {
-			for name, err := range l.subjects(nil, filter) {
+			for name, err := range l.Subjects(nil, filter) {
 				if !yield(subject{name, sure}, err) {
 					return
 				}
@@ -188,7 +189,7 @@ func subjectsIn(l layer, filter jetlog.Filter, sure bool) iter.Seq2[subject, err
 		if len(filter) == 1 {
 			pattern = filter[0]
 		}
-		for s, err := range p.file.segment.Subjects(p.stream, pattern) {
+		for s, err := range p.File.Segment.Subjects(p.Stream, pattern) {
 			if err == nil && !filter.Matches(s.Subject) {
 				continue
 			}
