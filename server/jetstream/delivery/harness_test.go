@@ -300,7 +300,7 @@ func streamConfig() config.Stream {
 func openWorld(t testing.TB, cfg config.Stream) *world {
 	t.Helper()
 	s, _, err := store.Open(store.Config{
-		FS: vfs.NewMemory(), Dir: "/store", LogBytes: 64 << 20, LogSegmentBytes: 16 << 20, ScrubBytes: -1, Shards: 1,
+		FS: vfs.NewMemory(), Dir: "/store", LogBytes: 32 << 20, LogSegmentBytes: 1 << 20, ScrubBytes: -1, Shards: 1,
 	})
 	if err != nil {
 		t.Fatal(err)
