@@ -106,6 +106,7 @@ func (s *Service) takeBackup(ctx context.Context, i *transfer.Incoming, r *reque
 	t.open()
 	r.account.release(cfg.Name, t)
 	s.sourcing.Appeared(r.account.account, cfg.Name)
+	s.events.streamAction(t, api.ActionCreate)
 	s.events.restoreComplete(r, cfg.Name, start, i.Received(), nil)
 	i.Accept(s.restoredAnswer(t))
 }

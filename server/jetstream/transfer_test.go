@@ -364,7 +364,12 @@ func TestThereAndBack(t *testing.T) {
 			}
 			var gone restored
 			request(t, nc, "STREAM.DELETE.S", "", &gone)
+			made, err := nc.SubscribeSync("$JS.EVENT.ADVISORY.STREAM.CREATED.S")
+			check(t, err)
 			answer := putBack(t, nc, "S", first)
+			if _, err := made.NextMsg(5 * time.Second); err != nil {
+				t.Errorf("no advisory about the stream: %v", err)
+			}
 			if answer.DidCreate != nil || answer.Config.Name != "S" || !strings.HasSuffix(answer.Type, "stream_create_response") {
 				t.Errorf("got the answer %+v", answer)
 			}
@@ -374,6 +379,12 @@ func TestThereAndBack(t *testing.T) {
 				t.Errorf("configuration: got %s\nwant %s", second.Config, first.Config)
 			}
 			goesOn(t, nc, answer.State.Last+1)
+			js, err := nc.JetStream()
+			check(t, err)
+			again, err := js.Publish("s.new", []byte("new"), nats.MsgId("id 39"))
+			if err != nil || !again.Duplicate {
+				t.Errorf("an id from before was not found out: %+v, %v", again, err)
+			}
 		})
 	}
 }
