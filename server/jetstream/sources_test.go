@@ -380,3 +380,25 @@ func TestForgottenSources(t *testing.T) {
 		})
 	}
 }
+
+// TestExternalSource reaches an origin by the name of a domain, with a prefix for what it delivers.
+func TestExternalSource(t *testing.T) {
+	dir := t.TempDir()
+	s := &site{t: t, dir: dir, config: fmt.Sprintf("jetstream { store_dir: %q, sync: os, domain: D }", dir)}
+	s.open()
+	s.make(`{"name":"O","subjects":["o.>"]}`)
+	s.put("o.1", "x")
+	delivered, err := s.conn.SubscribeSync("in.>")
+	no(t, err)
+	s.make(`{"name":"M","mirror":{"name":"O","external":{"api":"$JS.D.API","deliver":"in"}}}`)
+	s.make(`{"name":"S","sources":[{"name":"O","external":{"api":"$JS.D.API","deliver":"in"}}]}`)
+	s.becomes("M", "1 o.1 x")
+	s.becomes("S", "1 o.1 x")
+	s.restart()
+	s.put("o.2", "y")
+	s.becomes("M", "1 o.1 x, 2 o.2 y")
+	s.becomes("S", "1 o.1 x, 2 o.2 y")
+	if n, _, err := delivered.Pending(); err == nil && n == 0 {
+		t.Error("nothing was delivered below the prefix")
+	}
+}
