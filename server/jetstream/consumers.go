@@ -16,8 +16,8 @@ import (
 // consumerNameLength is that of the names that the service gives.
 const consumerNameLength = 8
 
-// consumerCreate makes a consumer or changes one.
-func (s *Service) consumerCreate(_ Outlet, r *request) (api.Answer, error) {
+// consumerCreate starts to make a consumer or to change one.
+func (s *Service) consumerCreate(out Outlet, r *request) (api.Answer, error) {
 	var q api.ConsumerRequest
 	if err := s.decode(r, &q); err != nil {
 		return nil, err
@@ -42,12 +42,27 @@ func (s *Service) consumerCreate(_ Outlet, r *request) (api.Answer, error) {
 		return nil, err
 	}
 	api.PersistConsumer(&cfg)
-	made, err := t.makeConsumer(&cfg, command.Action(q.Action))
+	wait, err := t.beginConsumer(&cfg, command.Action(q.Action))
 	if err != nil {
 		return nil, err
 	}
+	r.finish = func() {
+		answer, err := s.consumerCreated(r, &cfg, wait)
+		s.reply(out, r, answer, err)
+	}
+	return nil, nil
+}
+
+// consumerCreated waits until a consumer is made or changed.
+func (s *Service) consumerCreated(r *request, cfg *config.Consumer, wait waiting) (api.Answer, error) {
+	t := r.stream
+	result, err := wait()
 	switch {
-	case made:
+	case err != nil:
+		return nil, err
+	case result.Code != 0:
+		return nil, api.NewError(result.Code, result.Detail)
+	case result.Created:
 		s.events.consumerAction(t, cfg.Name, api.ActionCreate)
 	case cfg.Sourcing:
 		if err := t.resume(cfg.Name); err != nil {
@@ -79,20 +94,13 @@ func (a *account) listens(subject, group string) bool {
 	return false
 }
 
-// makeConsumer has a consumer created or changed, and tells whether it is new.
-func (t *stream) makeConsumer(cfg *config.Consumer, action command.Action) (bool, error) {
+// beginConsumer has a consumer created or changed.
+func (t *stream) beginConsumer(cfg *config.Consumer, action command.Action) (waiting, error) {
 	most, err := t.maxConsumers(cfg)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	result, err := t.propose(&command.ConsumerCreate{Time: t.account.service.now(), Action: action, Max: most, Config: *cfg})
-	if err != nil {
-		return false, err
-	}
-	if result.Code != 0 {
-		return false, api.NewError(result.Code, result.Detail)
-	}
-	return result.Created, nil
+	return t.begin(&command.ConsumerCreate{Time: t.account.service.now(), Action: action, Max: most, Config: *cfg})
 }
 
 // maxConsumers is how many consumers the stream may have if it does not say itself.
@@ -277,8 +285,8 @@ func (s *Service) consumerList(_ Outlet, r *request) (api.Answer, error) {
 	return answer, nil
 }
 
-// consumerDelete removes a consumer.
-func (s *Service) consumerDelete(_ Outlet, r *request) (api.Answer, error) {
+// consumerDelete starts to remove a consumer.
+func (s *Service) consumerDelete(out Outlet, r *request) (api.Answer, error) {
 	if err := s.decode(r, nil); err != nil {
 		return nil, err
 	}
@@ -286,27 +294,38 @@ func (s *Service) consumerDelete(_ Outlet, r *request) (api.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.deleteConsumer(r.call.Consumer); err != nil {
+	wait, err := t.begin(&command.ConsumerDelete{Time: s.now(), Consumer: r.call.Consumer})
+	if err != nil {
 		return nil, err
 	}
-	return &api.PlainAnswer{Success: true}, nil
+	r.finish = func() {
+		answer, err := &api.PlainAnswer{Success: true}, t.consumerDeleted(r.call.Consumer, wait)
+		s.reply(out, r, answer, err)
+	}
+	return nil, nil
 }
 
 // deleteConsumer has a consumer removed, and tells its clients.
 func (t *stream) deleteConsumer(name string) error {
-	for {
-		result, err := t.propose(&command.ConsumerDelete{Time: t.account.service.now(), Consumer: name})
-		switch {
-		case err != nil:
-			return err
-		case result.Code != 0:
-			return api.NewError(result.Code, result.Detail)
-		case !result.More:
-			t.deliver.Remove(name)
-			t.account.service.events.consumerAction(t, name, api.ActionDelete)
-			return nil
-		}
+	wait, err := t.begin(&command.ConsumerDelete{Time: t.account.service.now(), Consumer: name})
+	if err != nil {
+		return err
 	}
+	return t.consumerDeleted(name, wait)
+}
+
+// consumerDeleted waits until a consumer is removed, and tells its clients.
+func (t *stream) consumerDeleted(name string, wait waiting) error {
+	result, err := wait()
+	if err != nil {
+		return err
+	}
+	if result.Code != 0 {
+		return api.NewError(result.Code, result.Detail)
+	}
+	t.deliver.Remove(name)
+	t.account.service.events.consumerAction(t, name, api.ActionDelete)
+	return nil
 }
 
 // consumerPause lets a consumer rest, or go on.

@@ -160,7 +160,7 @@ func (ls *lanes) carryOut(out Outlet, batch []*request) {
 		}
 	}
 	for i, r := range batch {
-		if i == 0 || !r.follows(batch[i-1]) {
+		if !r.follows(batch[finished:i]) {
 			finish(i)
 			if !r.brief() {
 				write(i)
@@ -172,10 +172,31 @@ func (ls *lanes) carryOut(out Outlet, batch []*request) {
 	write(len(batch))
 }
 
-// follows tells whether the request may begin before the one ahead of it in its lane is finished: both only start a
-// command, and commands are carried out in order. So the log takes many deletes at once.
-func (r *request) follows(ahead *request) bool {
-	return r.call.Endpoint == api.CallStreamMessageDelete && ahead.call.Endpoint == api.CallStreamMessageDelete
+// follows tells whether the request may begin before those ahead of it are finished: all of them only start a command,
+// and what one looks at before that the others do not change. So the log takes many at once, and they wait for one sync.
+func (r *request) follows(ahead []*request) bool {
+	for _, a := range ahead {
+		switch {
+		case r.call.Endpoint == api.CallStreamMessageDelete:
+			if a.call.Endpoint != api.CallStreamMessageDelete {
+				return false
+			}
+		case !r.makesConsumer() || !a.makesConsumer() || r.call.Consumer == a.call.Consumer:
+			return false
+		}
+	}
+	return len(ahead) > 0
+}
+
+// makesConsumer tells whether the request creates, changes or deletes the consumer that its subject names, and whether
+// it may is for the stream's state to decide when it is applied.
+func (r *request) makesConsumer() bool {
+	switch r.call.Endpoint {
+	case api.CallConsumerCreate, api.CallConsumerDurableCreate, api.CallConsumerDelete:
+		l := r.account.limits.Load()
+		return r.call.Consumer != "" && l != nil && l.MaxConsumers <= 0
+	}
+	return false
 }
 
 // brief tells whether a request is answered at once, so that those behind it do not have to wait.

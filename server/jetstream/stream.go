@@ -127,25 +127,48 @@ func (t *stream) changed() {
 	t.deliver.Changed()
 }
 
-// begin starts a command, and returns who waits for its result; the service's end is waited for at most.
-func (t *stream) begin(c command.Command) (wait func() (jetlog.Result, error), err error) {
+// waiting waits for the result of a command that was started, until the service's end at most.
+type waiting func() (jetlog.Result, error)
+
+// begin starts a command.
+func (t *stream) begin(c command.Command) (waiting, error) {
 	type outcome struct {
 		result jetlog.Result
 		err    error
 	}
 	ctx, done := t.account.service.ctx, make(chan outcome, 1)
-	err = t.log.Start(ctx, c, func(result jetlog.Result, err error) { done <- outcome{result, err} })
+	err := t.log.Start(ctx, c, func(result jetlog.Result, err error) { done <- outcome{result, err} })
 	if err != nil {
 		return nil, t.named(err)
 	}
 	return func() (jetlog.Result, error) {
 		select {
 		case o := <-done:
-			return o.result, t.named(o.err)
+			return t.complete(o.result, o.err)
 		case <-ctx.Done():
 			return jetlog.Result{}, t.named(ctx.Err())
 		}
 	}, nil
+}
+
+// propose carries a command out; the service's end is waited for at most.
+func (t *stream) propose(c command.Command) (jetlog.Result, error) {
+	result, err := t.log.Propose(t.account.service.ctx, c)
+	if c.Kind() == command.KindExpire { // who expires goes on himself
+		return result, t.named(err)
+	}
+	return t.complete(result, err)
+}
+
+// complete goes on until nothing is left of what was asked for: it may be too much for one command.
+func (t *stream) complete(result jetlog.Result, err error) (jetlog.Result, error) {
+	for err == nil && result.More {
+		var next jetlog.Result
+		next, err = t.log.Propose(t.account.service.ctx, &command.Continue{Time: t.account.service.now()})
+		result.Removed += next.Removed
+		result.More = next.More
+	}
+	return result, t.named(err)
 }
 
 // named says of an error which stream it is about.
@@ -154,19 +177,6 @@ func (t *stream) named(err error) error {
 		return nil
 	}
 	return fmt.Errorf("stream %q: %w", t.log.Name(), err)
-}
-
-// propose carries a command out; the service's end is waited for at most.
-func (t *stream) propose(c command.Command) (jetlog.Result, error) {
-	result, err := t.log.Propose(t.account.service.ctx, c)
-	for err == nil && result.More && c.Kind() != command.KindExpire {
-		// What was asked for is too much for one command: it is done when nothing is left.
-		var next jetlog.Result
-		next, err = t.log.Propose(t.account.service.ctx, &command.Continue{Time: t.account.service.now()})
-		result.Removed += next.Removed
-		result.More = next.More
-	}
-	return result, t.named(err)
 }
 
 // settle waits until what clients have published before is applied, so that what is read next has it.
