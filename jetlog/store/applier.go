@@ -17,11 +17,15 @@ type applier struct {
 	// A stream is locked, and its state is brought into the processor's caches, once for all its commands.
 	grouper order.Grouper[entry]
 	steps   []step
+	batch   []entry   // scratch of help
 	flushes []Flusher // who is to be flushed at the end of the batch
+	asked   bool      // a file was read in this batch
 }
 
-// apply carries out what is safe, and answers it. With a failure of the store it is only answered.
-func (w *applier) apply(batch []entry, failure error) {
+// apply carries out what is safe, and answers it. With a failure of the store it is only answered. It is true if files
+// had to be read for it.
+func (w *applier) apply(batch []entry, failure error) (asked bool) {
+	w.asked = false
 	slot := func(e *entry) *int { return &e.stream.group }
 	for rest := w.grouper.Group(batch, slot); len(rest) > 0; {
 		n := together(rest)
@@ -34,6 +38,7 @@ func (w *applier) apply(batch []entry, failure error) {
 		f.Flush()
 	}
 	w.flushes = w.flushes[:0]
+	return w.asked
 }
 
 // together returns how many entries at the beginning are of one stream, and not too many for one lock.

@@ -137,7 +137,7 @@ func TestPackDoesNotWait(t *testing.T) {
 	cfg.FlushBytes, cfg.MemoryBytes = 1<<10, 4<<10
 	s := open(t, cfg)
 	stream := create(t, s, unlimited("S"))
-	fault.Fail(vfs.Rule{Kinds: vfs.OpCreate, Name: "*", Times: -1}) // so nothing is flushed
+	fault.Fail(vfs.Rule{Kinds: vfs.OpCreate, Name: "*.segment.tmp", Times: -1}) // so nothing is flushed
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	var err error

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
-	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
+	"runnel/jetlog/layer"
 	"runnel/jetlog/wal"
 )
 
@@ -60,7 +61,14 @@ func (t *Stream) start(ctx context.Context, e entry) error {
 	}
 	var changed <-chan struct{}
 	for {
+		wakes := t.log().Idle()
 		err := t.append(&e, kind.Stores())
+		if err == nil && wakes {
+			// The writer takes this thread over, and the caller another one. Without this it would be the other way
+			// round, which takes longer, above all when the caller goes into a system call now: the writer had to be
+			// taken out of its hands.
+			runtime.Gosched()
+		}
 		if !errors.Is(err, context.Canceled) {
 			return err
 		}
@@ -147,6 +155,7 @@ func (t *Stream) apply(w *applier, batch []entry, failure error) {
 	for n := 0; failure == nil && n < len(steps); {
 		n += t.applySome(&w.asker, steps[n:])
 		if w.asker.Asked {
+			w.asked = true
 			w.asker.Learn()
 		}
 	}

@@ -14,12 +14,17 @@ const queueLimit = 1 << 15
 
 // shard applies the commands of some streams, in the order of the log, as soon as they are safe.
 //
-// Invariant: commands of one stream are in the queue in the order of their indexes.
+// Mostly its own goroutine applies. When little has become safe, the goroutine that writes the log does so itself,
+// instead of waking it: that would take longer.
+//
+// Invariant: commands of one stream are in the queue in the order of their indexes, and one goroutine at a time takes
+// from it and applies.
 type shard struct {
 	log     func() *wal.Log
 	written bool // what is written is safe enough
 
 	waiting atomic.Int64 // commands in queue behind head
+	helper  applier      // of help
 
 	mu      sync.Mutex // guards everything below
 	work    sync.Cond  // the applier waits
@@ -27,6 +32,8 @@ type shard struct {
 	head    int           // of the queue: what is before it is done
 	space   chan struct{} // closed, and forgotten, when there is room again
 	failure error         // what every command gets from now on
+	busy    bool          // what was taken last is being applied
+	asking  int           // how often help does not try, since files had to be read
 	closed  bool          // nothing more comes
 }
 
@@ -79,7 +86,7 @@ func (sh *shard) push(e *entry) {
 	defer sh.mu.Unlock()
 	sh.queue = append(sh.queue, *e)
 	sh.waiting.Add(int64(e.count()))
-	if len(sh.queue)-sh.head == 1 && (e.position <= sh.safe() || sh.failure != nil) {
+	if !sh.busy && len(sh.queue)-sh.head == 1 && (e.position <= sh.safe() || sh.failure != nil) {
 		sh.work.Signal()
 	}
 }
@@ -112,26 +119,52 @@ func (sh *shard) close() {
 	sh.work.Signal()
 }
 
-// take waits for commands that are safe, or that have failed for a reason, and moves them to out. It is
-// false at the end.
+// take waits for commands that are safe, or that have failed for a reason, and moves them to out. Until rest is
+// called nobody else does. It is false at the end.
 func (sh *shard) take(out []entry) (batch []entry, failure error, ok bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for {
-		safe := sh.safe()
-		n := sh.head
-		for n < len(sh.queue) && (sh.queue[n].position <= safe || sh.failure != nil) {
-			n++
-		}
-		if n > sh.head {
-			out = append(out, sh.queue[sh.head:n]...)
-			sh.drop(n)
-			return out, sh.failure, true
-		}
-		if sh.closed && n == len(sh.queue) {
+		n := sh.ripe()
+		switch {
+		case sh.busy:
+		case n > sh.head:
+			return sh.move(out, n), sh.failure, true
+		case sh.closed && n == len(sh.queue):
 			return nil, nil, false
 		}
 		sh.work.Wait()
+	}
+}
+
+// ripe is the place in the queue up to which commands can be applied, or fail.
+func (sh *shard) ripe() int {
+	safe := sh.safe()
+	n := sh.head
+	for n < len(sh.queue) && (sh.queue[n].position <= safe || sh.failure != nil) {
+		n++
+	}
+	return n
+}
+
+// move moves the queue up to a place to out.
+func (sh *shard) move(out []entry, n int) []entry {
+	out = append(out, sh.queue[sh.head:n]...)
+	sh.drop(n)
+	sh.busy = true
+	return out
+}
+
+// rest ends what take or help has begun.
+func (sh *shard) rest(asked bool) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.busy = false
+	if asked {
+		sh.asking = askingRest
+	}
+	if sh.ripe() > sh.head || sh.closed {
+		sh.work.Signal()
 	}
 }
 
@@ -167,7 +200,7 @@ func (sh *shard) run() {
 		if batch, failure, ok = sh.take(batch[:0]); !ok {
 			return
 		}
-		w.apply(batch, failure)
+		sh.rest(w.apply(batch, failure))
 		clear(batch)
 	}
 }

@@ -271,10 +271,13 @@ func (s *Store) nudge() {
 	}
 }
 
-// through is called by the log when a batch is safe, or is written and has commands of relaxed streams.
+// through is called by the log when a batch is safe, or is written and has commands of relaxed streams. It runs on the
+// goroutine that writes.
 func (s *Store) through(wal.Position) {
 	for sh := range s.allShards() {
-		sh.wake()
+		if !sh.help() {
+			sh.wake()
+		}
 	}
 	s.move()
 	if s.memory.Load() >= s.cfg.FlushBytes {

@@ -29,6 +29,8 @@ type Log struct {
 	synced  atomic.Uint64 // last batch that was synced
 	written atomic.Uint64 // last batch that was written; synced <= acked <= written < next
 
+	idle atomic.Bool // the writer waits
+
 	goroutines sync.WaitGroup
 
 	mu       sync.Mutex    // guards everything below
@@ -307,6 +309,9 @@ func (l *Log) want(p Position) (<-chan struct{}, error) {
 func (l *Log) Hasten(p Position) {
 	_, _ = l.want(p) // who waits for the position will be told
 }
+
+// Idle tells whether the goroutine that writes waits for something to do, so that the next Append wakes it.
+func (l *Log) Idle() bool { return l.idle.Load() }
 
 // Durable is the last position for which Wait returns.
 func (l *Log) Durable() Position { return Position(l.acked.Load()) }

@@ -99,6 +99,29 @@ func TestGroupCommit(t *testing.T) {
 	})
 }
 
+// TestIdle: the log is idle while nothing is being written or synced.
+func TestIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(t)
+		log, _ := open(t, config(g))
+		synctest.Wait()
+		if !log.Idle() {
+			t.Error("a new log is not idle")
+		}
+		appendOne(t, log, 1, 1)
+		synctest.Wait() // the writer is in the sync
+		if log.Idle() {
+			t.Error("a log that syncs is idle")
+		}
+		g.lift()
+		synctest.Wait()
+		if !log.Idle() {
+			t.Error("the log is not idle when all is synced")
+		}
+		ok(t, log.Close())
+	})
+}
+
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(t)

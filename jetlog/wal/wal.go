@@ -123,7 +123,7 @@ type Config struct {
 	Cipher   Cipher        // for payloads; nil stores them as they are
 
 	// OnDurable is called after each batch, in order, when Wait for its position would return. It runs on
-	// the goroutine that writes: it must be quick and must not call Append.
+	// the goroutine that writes: it must be quick, and must not wait in Append, or for what is appended.
 	OnDurable func(Position)
 	// OnWritten is called after each batch with relaxed records, in order, when it is written and not yet
 	// synced. The same holds for it.

@@ -57,7 +57,9 @@ func (w *writer) take() (b *batch, sync, ok bool) {
 			return nil, false, false
 		}
 		l.tick = false // nothing to sync
+		l.idle.Store(true)
 		l.work.Wait()
+		l.idle.Store(false)
 	}
 }
 

@@ -1,0 +1,58 @@
+package store
+
+// The bounds of what the goroutine that writes the log applies itself.
+const (
+	// helpCommands is how many commands at most: with more it is better to write meanwhile what comes next.
+	helpCommands = 64
+	// askingRest is for how many times nothing is, after files had to be read: that is likely to happen again.
+	askingRest = 1000
+)
+
+// help applies what has become safe, if that is quick: little, by packs, whose answers wait for nothing, and without
+// anybody to wait for. Otherwise, and if it is false, wake is to be called. It is for the goroutine that writes the log.
+func (sh *shard) help() bool {
+	batch := sh.takeLittle(sh.helper.batch[:0])
+	if len(batch) == 0 {
+		return false
+	}
+	sh.helper.batch = batch
+	sh.rest(sh.helper.apply(batch, nil))
+	clear(batch)
+	return true
+}
+
+// takeLittle is take for help: it does not wait, and returns nothing if there is too much to do, or what may take long.
+func (sh *shard) takeLittle(out []entry) []entry {
+	if n := sh.waiting.Load(); n == 0 || n > helpCommands {
+		return nil
+	}
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.asking > 0 {
+		sh.asking--
+		return nil
+	}
+	if sh.busy || sh.failure != nil || sh.written {
+		return nil
+	}
+	n := sh.ripe()
+	for i := sh.head; i < n; i++ {
+		if !sh.queue[i].quick() {
+			return nil
+		}
+	}
+	if n == sh.head {
+		return nil
+	}
+	return sh.move(out, n)
+}
+
+// quick reports whether nobody has to be waited for to apply it, as far as can be told.
+func (e *entry) quick() bool {
+	t := e.stream
+	if e.command != nil || t.syncing.always.Load() || !t.mu.TryLock() {
+		return false
+	}
+	t.mu.Unlock()
+	return true
+}
