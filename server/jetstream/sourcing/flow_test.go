@@ -183,3 +183,23 @@ func TestIdle(t *testing.T) {
 		}
 	})
 }
+
+// TestForged sees that what a client publishes to where the origin delivers is not stored.
+func TestForged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOrigin()
+		f := begin(t, mirror(config.Source{}), o)
+		forged := string(api.AppendAckSubject(nil, &api.AckSubject{
+			Stream: "O", Consumer: "C", Deliveries: 1, StreamSequence: 1, ConsumerSequence: 1,
+		}))
+		o.send(o.deliver, "", forged, nil, []byte("forged"))
+		o.send(o.deliver, "", "", nil, []byte("plain"))
+		o.send(o.deliver, "a", "", nil, []byte("without a place"))
+		f.has(t, "")
+		o.add(1, "a", "x")
+		f.has(t, "1 a x")
+		if n := len(f.asked()); n != 1 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}

@@ -331,11 +331,9 @@ func (l *log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var all []string
-	st := l.state.State()
-	for seq := uint64(1); seq <= st.Last; seq++ {
-		if m, _ := l.body.Load(seq); m.Sequence != 0 {
-			all = append(all, fmt.Sprintf("%d %s %s", m.Sequence, m.Subject, m.Payload))
-		}
+	for seq, _ := l.body.Next(1); seq != 0; seq, _ = l.body.Next(seq + 1) {
+		m, _ := l.body.Load(seq)
+		all = append(all, fmt.Sprintf("%d %s %s", m.Sequence, m.Subject, m.Payload))
 	}
 	return strings.Join(all, ", ")
 }

@@ -151,11 +151,16 @@ func (p *puller) refuse(why *api.Error) {
 	p.show(func(v *shown) { v.failed = why })
 }
 
+// sequenceMost is the largest sequence that a stream can have.
+const sequenceMost = 1 << 62
+
 // look takes one message of the origin's consumer.
 func (p *puller) look(s *session, m *engine.Message) {
-	if code, _ := headers.StatusOf(m.Header); code != 0 && len(m.Payload) == 0 && string(m.Subject) == s.deliver {
-		p.control(s, m, code)
-		return
+	if string(m.Subject) == s.deliver {
+		if code, _ := headers.StatusOf(m.Header); code != 0 && len(m.Payload) == 0 {
+			p.control(s, m, code)
+		}
+		return // else a client has published there: messages of the origin have subjects of their own
 	}
 	ack, ok := api.ParseAck(string(m.Reply))
 	if !ok {
@@ -164,7 +169,7 @@ func (p *puller) look(s *session, m *engine.Message) {
 	switch {
 	case ack.ConsumerSequence < s.next || s.next == 1 && ack.ConsumerSequence != 1 && s.shared:
 		return // from before
-	case ack.ConsumerSequence > s.next:
+	case ack.ConsumerSequence > s.next, ack.StreamSequence > sequenceMost:
 		p.fail(nil)
 		return
 	}
