@@ -209,6 +209,13 @@ func (o *origin) beatAll(d time.Duration) {
 	}
 }
 
+// consumer is where the consumer that there is delivers, empty for none.
+func (o *origin) consumer() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.deliver
+}
+
 func (o *origin) asked() []request {
 	o.mu.Lock()
 	defer o.mu.Unlock()
