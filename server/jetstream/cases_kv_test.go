@@ -30,7 +30,10 @@ func (s *site) client() (context.Context, jetstream.JetStream) {
 // eachClientStorage runs a test with both kinds of storage.
 func eachClientStorage(t *testing.T, test func(t *testing.T, storage jetstream.StorageType)) {
 	for _, storage := range []jetstream.StorageType{jetstream.FileStorage, jetstream.MemoryStorage} {
-		t.Run(storage.String(), func(t *testing.T) { test(t, storage) })
+		t.Run(storage.String(), func(t *testing.T) {
+			t.Parallel()
+			test(t, storage)
+		})
 	}
 }
 
@@ -132,6 +135,7 @@ func TestCaseC064(t *testing.T) {
 
 // TestCaseC064Restart lets keys expire while no server runs: the marker comes then.
 func TestCaseC064Restart(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "")
 	ctx, js := s.client()
 	kv, err := js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "T", LimitMarkerTTL: time.Minute})

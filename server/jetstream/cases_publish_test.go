@@ -250,6 +250,7 @@ func TestCaseC062(t *testing.T) {
 
 // TestCaseC062Restart lets messages expire while no server runs.
 func TestCaseC062Restart(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "")
 	s.stream("S", `"subjects":["s.>"],"allow_msg_ttl":true`)
 	s.stream("A", `"subjects":["a.>"],"max_age":1000000000,"allow_msg_ttl":true`)

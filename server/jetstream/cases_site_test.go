@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"testing"
@@ -248,7 +247,7 @@ func (s *site) many(n int, subject func(int) string) {
 	}
 	futures := make([]nats.PubAckFuture, 0, n)
 	for i := range n {
-		f, err := js.PublishAsync(subject(i), []byte("x"))
+		f, err := js.PublishAsync(subject(i), []byte("x"), nats.StallWait(servertest.Patience))
 		if err != nil {
 			s.t.Fatalf("publish %d: %v", i, err)
 		}
@@ -376,12 +375,12 @@ func wants[T any](t *testing.T, what string, got, want T) {
 	}
 }
 
-// eachStorage runs a test with both kinds of storage.
+// eachStorage runs a test with both kinds of storage, most of which is waiting.
 func eachStorage(t *testing.T, test func(t *testing.T, storage string)) {
 	for _, storage := range []string{"file", "memory"} {
-		t.Run(storage, func(t *testing.T) { test(t, storage) })
+		t.Run(storage, func(t *testing.T) {
+			t.Parallel()
+			test(t, storage)
+		})
 	}
 }
-
-// keys are those of a map in order.
-func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
