@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"runnel/server/servertest"
 )
 
 // TestMoreThanOneCommand removes more than one command may: a purge and the removal of a consumer are answered when all is
@@ -21,7 +23,7 @@ func TestMoreThanOneCommand(t *testing.T) {
 	fill := func(stream string) {
 		t.Helper()
 		for range many {
-			if _, err := js.PublishAsync(stream+".a", nil); err != nil {
+			if _, err := js.PublishAsync(stream+".a", nil, nats.StallWait(servertest.Patience)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -90,6 +90,9 @@ func everything(t *testing.T, nc *nats.Conn) map[string]string {
 	for _, stream := range names.Streams {
 		var info map[string]any
 		must(ask(nc, "STREAM.INFO."+stream, map[string]any{"subjects_filter": ">", "deleted_details": true}, &info))
+		if stream == "timed" {
+			delete(info, "state") // goes on between two looks
+		}
 		keep(stream, info)
 		var consumers struct{ Consumers []string }
 		must(ask(nc, "CONSUMER.NAMES."+stream, nil, &consumers))

@@ -157,7 +157,7 @@ func publish(nc *nats.Conn, streams, n int) error {
 		return err
 	}
 	for i := range n {
-		if _, err := js.PublishAsync(fmt.Sprintf("s%d.x%d", i%streams, i%100), nil); err != nil {
+		if _, err := js.PublishAsync(fmt.Sprintf("s%d.x%d", i%streams, i%100), nil, nats.StallWait(servertest.Patience)); err != nil {
 			return err
 		}
 	}

@@ -30,7 +30,7 @@ func TestSubjectCount(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range n {
-			if _, err := js.PublishAsync(fmt.Sprintf("%s.%d", name, i/2), nil); err != nil {
+			if _, err := js.PublishAsync(fmt.Sprintf("%s.%d", name, i/2), nil, nats.StallWait(servertest.Patience)); err != nil {
 				t.Fatal(err)
 			}
 		}
