@@ -2,16 +2,32 @@ package store
 
 // The bounds of what the goroutine that writes the log applies itself.
 const (
-	// helpCommands is how many commands at most: with more it is better to write meanwhile what comes next.
-	helpCommands = 64
+	// helpCommands is how many commands at most, of all shards: with more it is better to write meanwhile what comes
+	// next, and to use other processors.
+	helpCommands = 512
 	// askingRest is for how many times nothing is, after files had to be read: that is likely to happen again.
 	askingRest = 1000
 )
 
+// serve sees to it that everything is applied that has become safe.
+func (s *Store) serve() {
+	waiting := 0
+	for sh := range s.allShards() {
+		if sh.waiting.Load() > 0 {
+			waiting++
+		}
+	}
+	for sh := range s.allShards() {
+		if !sh.help(helpCommands / max(1, waiting)) {
+			sh.wake()
+		}
+	}
+}
+
 // help applies what has become safe, if that is quick: little, by packs, whose answers wait for nothing, and without
 // anybody to wait for. Otherwise, and if it is false, wake is to be called. It is for the goroutine that writes the log.
-func (sh *shard) help() bool {
-	batch := sh.takeLittle(sh.helper.batch[:0])
+func (sh *shard) help(most int) bool {
+	batch := sh.takeLittle(sh.helper.batch[:0], most)
 	if len(batch) == 0 {
 		return false
 	}
@@ -22,8 +38,8 @@ func (sh *shard) help() bool {
 }
 
 // takeLittle is take for help: it does not wait, and returns nothing if there is too much to do, or what may take long.
-func (sh *shard) takeLittle(out []entry) []entry {
-	if n := sh.waiting.Load(); n == 0 || n > helpCommands {
+func (sh *shard) takeLittle(out []entry, most int) []entry {
+	if n := sh.waiting.Load(); n == 0 || n > int64(most) {
 		return nil
 	}
 	sh.mu.Lock()

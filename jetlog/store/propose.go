@@ -9,8 +9,8 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
-	"runnel/jetlog/manifest"
 	"runnel/jetlog/layer"
+	"runnel/jetlog/manifest"
 	"runnel/jetlog/wal"
 )
 

@@ -274,11 +274,7 @@ func (s *Store) nudge() {
 // through is called by the log when a batch is safe, or is written and has commands of relaxed streams. It runs on the
 // goroutine that writes.
 func (s *Store) through(wal.Position) {
-	for sh := range s.allShards() {
-		if !sh.help() {
-			sh.wake()
-		}
-	}
+	s.serve()
 	s.move()
 	if s.memory.Load() >= s.cfg.FlushBytes {
 		s.nudge()

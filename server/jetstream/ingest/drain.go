@@ -163,9 +163,13 @@ func (s *Stream) store(r *record, cfg *settings, m *marks) {
 	s.add(r, s.publish(r, m))
 }
 
-// publish returns the command for a message.
+// publish returns the command for a message. Messages that go to the log together have one time.
 func (s *Stream) publish(r *record, m *marks) command.Publish {
-	r.at = s.ingest.cfg.Clock().UnixNano()
+	if p := s.drained.pack; p != nil {
+		r.at = p.publishes[0].Time
+	} else {
+		r.at = s.ingest.cfg.Clock().UnixNano()
+	}
 	c := command.Publish{Time: r.at, Subject: r.subject, Header: r.header, Payload: r.payload}
 	if m.schedule {
 		c.Fire = jetlog.FirstFire(r.header, r.at)
