@@ -60,7 +60,10 @@ func (t *stream) open() {
 		Admit:     t.admit,
 	})
 	t.deliver = s.delivery.Open(t.account.account, t.log)
-	t.sources = s.sourcing.Open(t.account.account, t.log, sourcing.Hooks{Stored: t.copied})
+	t.sources = s.sourcing.Open(t.account.account, t.log, sourcing.Hooks{
+		Stored: t.copied,
+		Admit:  t.admit,
+	})
 	t.count()
 	t.subscribe()
 	t.watchTime()

@@ -203,3 +203,38 @@ func TestForged(t *testing.T) {
 		}
 	})
 }
+
+// TestNotAdmitted sees that an account without room stops its mirrors and sources, until there is some.
+func TestNotAdmitted(t *testing.T) {
+	for name, cfg := range map[string]config.Stream{"mirror": mirror(config.Source{}), "source": source(config.Source{})} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := newOrigin()
+				f := begin(t, cfg, o)
+				admit := func(e *api.Error) {
+					f.mu.Lock()
+					defer f.mu.Unlock()
+					f.full = e
+				}
+				admit(api.NewError(api.AccountExceeded))
+				o.add(1, "a", "x")
+				o.add(2, "a", "y")
+				time.Sleep(time.Minute)
+				f.has(t, "")
+				infos := f.stream.Sources()
+				if i := f.stream.Mirror(); i != nil {
+					infos = append(infos, i)
+				}
+				if e := infos[0].Error; e == nil || e.ErrCode != 10002 {
+					t.Errorf("error %v", e)
+				}
+				if n := len(f.asked()); n > 16 {
+					t.Errorf("%d requests in a minute", n)
+				}
+				admit(nil)
+				time.Sleep(20 * time.Second)
+				f.has(t, "1 a x, 2 a y")
+			})
+		})
+	}
+}

@@ -364,7 +364,8 @@ type fixture struct {
 	stream  *sourcing.Stream
 	account *accounts.Account
 	mu      sync.Mutex
-	stored  []string // what the hook was told
+	stored  []string   // what the hook was told
+	full    *api.Error // why nothing is admitted, nil if all is
 }
 
 func newAccount(t *testing.T) *accounts.Account {
@@ -392,6 +393,10 @@ func (f *fixture) open() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.stored = append(f.stored, strconv.FormatUint(m.Sequence, 10)+" "+m.Subject)
+	}, Admit: func(int) *api.Error {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.full
 	}})
 }
 

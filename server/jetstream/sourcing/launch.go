@@ -5,6 +5,21 @@ import (
 	"runnel/jetlog/command"
 )
 
+// admits asks whether there is room for a number of bytes. Without it the puller begins anew, after a pause.
+func (p *puller) admits(bytes int) bool {
+	admit := p.stream.hooks.Admit
+	if admit == nil {
+		return true
+	}
+	refusal := admit(bytes)
+	if refusal == nil {
+		return true
+	}
+	p.refuse(refusal)
+	p.run.broken = true
+	return false
+}
+
 // launch starts a command, whose outcome comes by the mailbox.
 func (p *puller) launch(c command.Command, o *outcome) {
 	r := &p.run

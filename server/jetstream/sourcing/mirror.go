@@ -49,7 +49,7 @@ func (k *mirrorSink) add(m *incoming) {
 }
 
 func (k *mirrorSink) flush() {
-	if len(k.batch) == 0 {
+	if len(k.batch) == 0 || k.p.run.broken || !k.p.admits(k.bytes) {
 		return
 	}
 	o := &outcome{bytes: k.bytes, messages: make([]jetlog.Message, len(k.batch))}

@@ -56,7 +56,7 @@ func (k *sourceSink) from(identity string) bool {
 func (k *sourceSink) forget() { k.gone = k.at.identity }
 
 func (k *sourceSink) add(m *incoming) {
-	if m.sequence <= k.at.last {
+	if m.sequence <= k.at.last || !k.p.admits(len(m.subject)+len(m.header)+len(m.payload)) {
 		return
 	}
 	from := k.header

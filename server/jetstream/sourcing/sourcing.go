@@ -10,6 +10,7 @@ import (
 	"runnel/jetlog/config"
 	"runnel/server/accounts"
 	"runnel/server/engine"
+	"runnel/server/jetstream/api"
 )
 
 // Log is a stream into which others are copied; *store.Stream is one.
@@ -42,6 +43,9 @@ type Hooks struct {
 	// Stored is called for each message that was stored, with the result of that, in the order of one puller's
 	// messages. It may wait a little.
 	Stored func(m jetlog.Message, r jetlog.Result)
+	// Admit says whether messages of this many bytes fit what the account and the server may still use; nil if so. A
+	// Hooks without it admits everything.
+	Admit func(bytes int) *api.Error
 }
 
 // Sourcing has the pullers of all streams of a server. Its methods are safe for concurrent use.
