@@ -54,6 +54,7 @@ func restoreOf(c *backup.Consumer) (*command.ConsumerRestore, error) {
 	if err := number(out); err != nil {
 		return nil, err
 	}
+	// nats-server counts on when it gives a message up, and keeps the count: that is how one is told.
 	for seq, again := range s.Redelivered {
 		_, waits := s.Pending[seq]
 		spent := c.Config.MaxDeliver > 0 && again+1 >= uint64(c.Config.MaxDeliver)

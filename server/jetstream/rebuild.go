@@ -15,6 +15,12 @@ import (
 	"runnel/server/jetstream/backup"
 )
 
+// A stream that is restored is made in the store under its own name, by commands like those of every other stream, so
+// that what is done is logged, limited and synced as usual. Three things keep it apart until it is whole: the
+// account has only reserved its name, so no request finds it; it has no subjects, so it captures nothing; and its
+// configuration has a mark. The last command takes the mark away and sets subjects and limits, in one: before it there
+// is no stream for anybody, after it all of it, whenever the server dies.
+
 // restoringKey marks, in the metadata of its configuration, a stream that is being restored. Clients cannot set it.
 // It goes with the last command of the restore, so a stream that has it when the service begins to serve an account
 // is half a stream, and goes.
@@ -32,17 +38,23 @@ type rebuilding struct {
 	final   *config.Stream
 	stream  *stream
 
-	state     backup.State
+	state backup.State
+	// consumers come before the messages in one form of a backup and after them in the other. They are made when
+	// all messages are there, since what waits for an answer is held against those.
 	consumers []*backup.Consumer
-	waiting   int // deliveries that wait in the consumers
-	messages  uint64
+	waiting   int    // deliveries that wait in the consumers
+	messages  uint64 // that are stored
 	last      uint64 // sequence that the stream has come to
-	batch     []command.Copied
-	bytes     int
+	// batch is what the next command brings, with so many bytes.
+	batch []command.Copied
+	bytes int
 }
 
 // stage creates the stream with a configuration that takes all messages as they are.
 func (a *account) stage(ctx context.Context, final *config.Stream) (*rebuilding, error) {
+	// Nothing may be removed while messages come in: not by limits, which count from the newest message, nor by age,
+	// which would go by the time of the restore, nor by rollups, which were carried out when the messages were new. A
+	// sealed stream takes nothing, and what is republished was so before.
 	cfg := *final
 	if cfg.Retention == config.InterestRetention {
 		cfg.Retention = config.LimitsRetention // until the consumers are there
@@ -212,6 +224,8 @@ func (b *rebuilding) finish() error {
 	return nil
 }
 
+// restoreConsumer makes a consumer. Its configuration goes through the same rules as that of a new one, since the
+// backup may be of a server with others.
 func (b *rebuilding) restoreConsumer(c *backup.Consumer, most int) error {
 	cfg, err := c.Config.Normalized(b.final, b.account.consumerLimits(), false)
 	if err != nil {

@@ -121,6 +121,8 @@ func restoreRefusal(err error) *api.Error {
 	return api.NewError(api.RestoreFailed, err.Error())
 }
 
+// restoredAnswer is what the end of a backup is answered with: the stream, as if it had been created. Clients do not
+// learn that it was: did_create stays away.
 func (s *Service) restoredAnswer(t *stream) []byte {
 	info, _, err := t.info(detail{})
 	if err != nil {
@@ -153,6 +155,7 @@ func (e *events) snapshotCreated(t *stream, r *request, state *api.StreamState) 
 	e.tell(t.account.account, &api.SnapshotCreated{Stream: t.log.Name(), State: *state, Client: e.clientOf(r), Domain: e.domain()})
 }
 
+// snapshotComplete tells that a backup has ended, and why if it was before its end.
 func (e *events) snapshotComplete(t *stream, r *request, start time.Time, err error) {
 	e.tell(t.account.account, &api.SnapshotComplete{
 		Stream: t.log.Name(), Start: start, End: e.service.cfg.Clock().UTC(), Error: reasonOf(err),
@@ -165,6 +168,7 @@ func (e *events) restoreCreated(r *request, stream string) {
 	e.tell(r.account.account, &api.RestoreCreated{Stream: stream, Client: e.clientOf(r), Domain: e.domain()})
 }
 
+// restoreComplete tells that a restore has ended, how many bytes came, and why if nothing has come of it.
 func (e *events) restoreComplete(r *request, stream string, start time.Time, bytes int64, err error) {
 	e.tell(r.account.account, &api.RestoreComplete{
 		Stream: stream, Start: start, End: e.service.cfg.Clock().UTC(), Bytes: bytes, Error: reasonOf(err),
@@ -180,6 +184,7 @@ func (e *events) clientOf(r *request) *api.Client {
 	return client(r.message.From, e.service.cfg.ServerName)
 }
 
+// reasonOf is an error as an event has it, empty for none.
 func reasonOf(err error) string {
 	if err == nil {
 		return ""

@@ -170,6 +170,7 @@ func (t *stream) writeBackup(p *picture, c *transfer.Outgoing) error {
 	return w.Close()
 }
 
+// backupState is a stream's state as the backup has it. The messages that follow may be fewer, if some go meanwhile.
 func backupState(s *api.StreamState) backup.State {
 	return backup.State{
 		Messages: s.Messages, Bytes: s.Bytes,
