@@ -348,5 +348,11 @@ func TestCaseC047Others(t *testing.T) {
 		if c := s.consumerState("B", "long"); c.AckPending != 3 || c.AckFloor.Stream != 0 {
 			t.Errorf("got %+v, want 3 to acknowledge", c)
 		}
+		// Who goes on with what he gave back is not given it again at once.
+		s.consumer("B", "back", `"ack_policy":"explicit","deliver_policy":"last"`)
+		m := s.next("B", "back", 1)[0]
+		s.acknowledge(m, "-NAK")
+		s.acknowledge(m, "+WPI")
+		wants(t, "delivered of what is in progress", sequences(s.rest("B", "back")), nil)
 	})
 }
