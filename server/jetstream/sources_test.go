@@ -402,3 +402,21 @@ func TestExternalSource(t *testing.T) {
 		t.Error("nothing was delivered below the prefix")
 	}
 }
+
+// TestMirrorLimits sees that a mirror stops where the server has no room for it, and says so.
+func TestMirrorLimits(t *testing.T) {
+	dir := t.TempDir()
+	s := &site{t: t, dir: dir, config: fmt.Sprintf("jetstream { store_dir: %q, sync: os, max_file_store: 1000000 }", dir)}
+	s.open()
+	s.make(`{"name":"O","subjects":["o"],"storage":"memory"}`)
+	for range 200 {
+		s.put("o", strings.Repeat("x", 10_000))
+	}
+	s.make(`{"name":"M","mirror":{"name":"O"}}`)
+	servertest.Eventually(t, "the mirror to be full", func() bool {
+		return strings.Contains(string(s.ask("STREAM.INFO.M", "").raw), `"err_code":10023`)
+	})
+	if st := s.state("M"); st.Bytes > 1_000_000 || st.Messages == 0 {
+		t.Errorf("the mirror has %+v", st)
+	}
+}

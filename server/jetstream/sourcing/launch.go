@@ -5,13 +5,13 @@ import (
 	"runnel/jetlog/command"
 )
 
-// admits asks whether there is room for a number of bytes. Without it the puller begins anew, after a pause.
+// admits asks whether there is room for a number of bytes, besides what is in flight. Without it the puller begins anew, after a pause.
 func (p *puller) admits(bytes int) bool {
 	admit := p.stream.hooks.Admit
 	if admit == nil {
 		return true
 	}
-	refusal := admit(bytes)
+	refusal := admit(p.run.flightBytes + bytes)
 	if refusal == nil {
 		return true
 	}
