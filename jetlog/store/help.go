@@ -1,5 +1,7 @@
 package store
 
+import "runnel/jetlog/command"
+
 // The bounds of what the goroutine that writes the log applies itself.
 const (
 	// helpCommands is how many commands at most, of all shards: with more it is better to write meanwhile what comes
@@ -24,8 +26,7 @@ func (s *Store) serve() {
 	}
 }
 
-// help applies what has become safe, if that is quick: little, by packs, whose answers wait for nothing, and without
-// anybody to wait for. Otherwise, and if it is false, wake is to be called. It is for the goroutine that writes the log.
+// help applies what has become safe, if that is quick: little, of kinds that do little, and without anybody to wait for. Otherwise, and if it is false, wake is to be called. It is for the goroutine that writes the log.
 func (sh *shard) help(most int) bool {
 	batch := sh.takeLittle(sh.helper.batch[:0], most)
 	if len(batch) == 0 {
@@ -65,8 +66,13 @@ func (sh *shard) takeLittle(out []entry, most int) []entry {
 
 // quick reports whether nobody has to be waited for to apply it, as far as can be told.
 func (e *entry) quick() bool {
+	switch e.kind() {
+	case command.KindPublish, command.KindDeliver, command.KindAck:
+	default:
+		return false
+	}
 	t := e.stream
-	if e.command != nil || t.syncing.always.Load() || !t.mu.TryLock() {
+	if t.syncing.always.Load() || !t.mu.TryLock() {
 		return false
 	}
 	t.mu.Unlock()
