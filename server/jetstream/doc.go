@@ -17,4 +17,28 @@
 //
 // account.mu guards the table of an account's streams and what is reserved; no stream is asked while it is held.
 // stream.mu guards the subscriptions and timers of one stream. Neither is held while a command waits.
+//
+// # Many streams and consumers
+//
+// Nothing that a publish or a request does goes through all streams or all consumers. Which streams claim a subject is
+// asked of a tree (package claims); the bytes of an account are counted as they come and go; a publish rouses only the
+// consumers whose filter matches and that want a message (package delivery). What does go through all of something is
+// done where nobody waits for it: pages of lists are sorted on the lane of the request, and what looks at all messages or
+// subjects of a stream does so in steps, between which the stream's commands go on.
+//
+// The number of subjects is the one thing in an info that may be old: see subjectCount.
+//
+// # Too much
+//
+// Everything that waits is bounded. Requests to the API wait in two queues, those that change something apart from those
+// that only look, so that a flood of questions does not keep a stream from being made. What comes when a queue is full is
+// dropped without an answer, since an answer costs as much as doing it; the drops are counted, logged once a second, and
+// told in the system account. What is published waits in the queue of its stream, and is refused when that is full.
+//
+// # Start
+//
+// All that a stream knows is in the store: its configuration, its consumers, what they wait for and until when, the ids of
+// messages, schedules and times of expiry. So serving it after a start means to subscribe, and to set an alarm for what
+// is due next. Nothing is read for that but the state, so that the start does not depend on how many messages there are.
+// Streams in memory begin anew, with the configuration that they had.
 package jetstream

@@ -24,7 +24,8 @@ type lane struct {
 	requests []*request
 }
 
-// laneKey says which requests share a lane.
+// laneKey says which requests share a lane: those about one stream of one account, and of these only the ones with
+// the same spread, which is 0 for all that change something.
 type laneKey struct {
 	account *account
 	stream  string
