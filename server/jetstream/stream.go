@@ -25,6 +25,7 @@ type stream struct {
 	deliver *delivery.Stream
 	sources *sourcing.Stream
 	alarm   alarm        // for what time does
+	looking atomic.Bool  // a goroutine is about to look what time will do
 	counted atomic.Int64 // bytes that are in the counts of the account and of the server
 	claimed []string     // subjects, as the account has noted; it guards them
 	// subjects counts the subjects for infos.

@@ -16,13 +16,20 @@ const (
 	firedAtOnce = 64
 )
 
-// storedTimed sets the alarm anew if a message that was stored may be the next that time does something about.
+// storedTimed sets the alarm anew if a message that was stored may be the next that time does something about. It runs
+// where commands are applied, which must not wait for a disk: so the look is another goroutine's, one for all messages
+// that come before it begins.
 func (t *stream) storedTimed() {
 	cfg := t.config()
 	// Without a limit of its own a subject may have more messages than one command rolls up.
 	rolls := cfg.AllowRollup && cfg.MaxPerSubject <= 0
 	if cfg.AllowTTL || cfg.AllowSchedules || rolls || cfg.MaxAge > 0 && !t.alarm.isSet() {
-		t.watchTime()
+		if t.looking.CompareAndSwap(false, true) {
+			t.account.service.running.Go(func() {
+				t.looking.Store(false)
+				t.watchTime()
+			})
+		}
 	}
 }
 
