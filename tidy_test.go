@@ -90,7 +90,7 @@ var layers = []layer{
 	{"server/engine", "subjects headers server/wire server/accounts server/monitor server/websocket server/logs", xsys},
 	// 4: services on the bus.
 	{"server/system", "subjects headers server/wire server/accounts server/monitor server/logs server/engine", compress + "/s2"},
-	{"server/jetstream/backup", "subjects headers jetlog/config jetlog/body", compress + "/s2"},
+	{"server/jetstream/backup", "subjects headers jetlog/config jetlog/command jetlog jetlog/body", compress + "/s2"},
 	{
 		"server/jetstream/ingest",
 		"subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/schedule jetlog/store server/accounts server/jetstream/api", "",

@@ -89,6 +89,7 @@ func (a *account) claim(t *stream) {
 	}
 }
 
+// claimLocked is claim for who holds mu already.
 func (a *account) claimLocked(t *stream) {
 	a.claims.Remove(t.log.Name(), t.claimed)
 	t.claimed = t.config().Subjects
@@ -122,6 +123,8 @@ func (a *account) close() {
 	a.closeStreams()
 }
 
+// closeStreams ends all streams of the account. They stay in the store, and their names are free to be served again.
+// No stream is closed while mu is held: it waits for what is under way, which may ask the account for a stream.
 func (a *account) closeStreams() {
 	a.mu.Lock()
 	streams := a.streams

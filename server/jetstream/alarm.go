@@ -40,6 +40,8 @@ func (a *alarm) isSet() bool {
 	return a.at != 0
 }
 
+// fire rings, unless the alarm was stopped while its timer went off. Before that it is set to nothing, so that who is rung
+// for can set it again.
 func (a *alarm) fire() {
 	a.mu.Lock()
 	due := a.at != 0 && !a.stopped

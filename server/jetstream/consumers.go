@@ -103,7 +103,9 @@ func (t *stream) beginConsumer(cfg *config.Consumer, action command.Action) (wai
 	return t.begin(&command.ConsumerCreate{Time: t.account.service.now(), Action: action, Max: most, Config: *cfg})
 }
 
-// maxConsumers is how many consumers the stream may have if it does not say itself.
+// maxConsumers is how many consumers the stream may have if it does not say itself: what the account allows goes before
+// the server's default. A stream that says more than the account allows is held to the account here, since Apply only knows
+// the stream.
 func (t *stream) maxConsumers(cfg *config.Consumer) (uint64, error) {
 	most := t.account.service.allowed.Load().DefaultMaxConsumers
 	if l := t.account.limits.Load(); l != nil && l.MaxConsumers > 0 {
@@ -124,6 +126,7 @@ func (t *stream) consumers() (n int) {
 	return n
 }
 
+// hasConsumer tells whether the stream's state has a consumer of that name, known to the deliveries or not.
 func (t *stream) hasConsumer(name string) (has bool) {
 	_ = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
 		has = state.Consumer(name) != nil
@@ -132,7 +135,8 @@ func (t *stream) hasConsumer(name string) (has bool) {
 	return has
 }
 
-// checkActive refuses to take an active push consumer from its subscriber.
+// checkActive refuses to take an active push consumer from its subscriber: another deliver subject would let it fall silent
+// without a word. To the same subject it may be changed.
 func (t *stream) checkActive(cfg *config.Consumer) error {
 	if !cfg.Push() {
 		return nil
@@ -153,7 +157,8 @@ func (t *stream) checkActive(cfg *config.Consumer) error {
 	return nil
 }
 
-// nameConsumer brings together what the subject and the body say about the name and the filter.
+// nameConsumer brings together what the subject and the body say about the name and the filter. The subject is there for
+// permissions, so the body may not say otherwise.
 func nameConsumer(call *api.Call, q *api.ConsumerRequest) error {
 	cfg := &q.Config
 	switch {
@@ -193,7 +198,8 @@ func (a *account) consumerLimits() config.Limits {
 	return limits
 }
 
-// foundConsumer returns the request's stream, if it has the consumer, once all that both were told before is in it.
+// foundConsumer returns the request's stream, if it has the consumer, once all that both were told before is in it. After
+// settleTime it goes on without: an answer that lags is better than none.
 func (s *Service) foundConsumer(r *request) (*stream, error) {
 	t, err := s.found(r)
 	if err != nil {
@@ -427,7 +433,8 @@ func (t *stream) forgetMemory() {
 	}
 }
 
-// inactive removes a consumer that nobody has used for longer than it wants, unless somebody does by now.
+// inactive removes a consumer that nobody has used for longer than it wants. If that fails the deliveries find it inactive
+// again, some time later.
 func (t *stream) inactive(name string) {
 	if err := t.deleteConsumer(name); err != nil {
 		t.account.service.logger.Warn("cannot remove an inactive consumer; trying again later",

@@ -27,6 +27,7 @@ type events struct {
 	queue   chan event
 }
 
+// newEvents returns the events of a service. They are published once run is called.
 func newEvents(s *Service) *events {
 	return &events{service: s, queue: make(chan event, eventsWaiting)}
 }
@@ -46,6 +47,7 @@ func (e *events) run() {
 	}
 }
 
+// publish stages an event, which gets its id and its time here.
 func (e *events) publish(out Outlet, v event) {
 	body := api.EncodeEvent(v.what, nuid.Next(), e.service.cfg.Clock())
 	out.Publish(v.account, v.what.Subject(), "", nil, body)
@@ -70,14 +72,17 @@ func heard(a *accounts.Account, what api.Event) bool {
 // domain is the one that events name.
 func (e *events) domain() string { return e.service.cfg.Domain }
 
+// streamAction tells that a stream was created, changed or deleted.
 func (e *events) streamAction(t *stream, action string) {
 	e.tell(t.account.account, &api.StreamAction{Stream: t.log.Name(), Action: action, Domain: e.domain()})
 }
 
+// consumerAction tells that a consumer was created or deleted.
 func (e *events) consumerAction(t *stream, name, action string) {
 	e.tell(t.account.account, &api.ConsumerAction{Stream: t.log.Name(), Consumer: name, Action: action, Domain: e.domain()})
 }
 
+// consumerPause tells that a consumer rests, and until when, or goes on.
 func (e *events) consumerPause(t *stream, name string, a *api.PauseAnswer) {
 	what := &api.ConsumerPaused{Stream: t.log.Name(), Consumer: name, Paused: a.Paused, Domain: e.domain()}
 	if a.Paused {
@@ -86,6 +91,8 @@ func (e *events) consumerPause(t *stream, name string, a *api.PauseAnswer) {
 	e.tell(t.account.account, what)
 }
 
+// batchAbandoned tells why the messages of a batch were not stored: its publisher may be gone, and nobody else would
+// know.
 func (e *events) batchAbandoned(t *stream, batch, reason string) {
 	e.tell(t.account.account, &api.BatchAbandoned{Account: t.log.Account(), Stream: t.log.Name(), Batch: batch, Reason: reason, Domain: e.domain()})
 }
@@ -174,6 +181,7 @@ func (e *events) Inactive(s *delivery.Stream, consumer string) {
 	}()
 }
 
+// delivered is a delivery in the form that events have it.
 func delivered(s *delivery.Stream, consumer string, d delivery.Delivered) api.Delivery {
 	return api.Delivery{
 		Stream: s.Name(), Consumer: consumer, ConsumerSequence: d.Consumer, StreamSequence: d.Stream, Deliveries: d.Deliveries,

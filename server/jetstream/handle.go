@@ -53,6 +53,7 @@ func handlerOf(e api.Endpoint) handler {
 	return consumerHandlerOf(e)
 }
 
+// consumerHandlerOf is handlerOf for what is asked of consumers.
 func consumerHandlerOf(e api.Endpoint) handler {
 	switch e {
 	case api.CallConsumerCreate, api.CallConsumerDurableCreate:
@@ -213,7 +214,8 @@ func (s *Service) decode(r *request, into any) error {
 // settleTime is how long a request waits for what was sent before it.
 const settleTime = 2 * time.Second
 
-// found returns the request's stream, once what was published before is in it.
+// found returns the request's stream, once what was published before is in it. After settleTime it goes on without, as
+// foundConsumer does.
 func (s *Service) found(r *request) (*stream, error) {
 	t := r.stream
 	if t == nil {

@@ -22,7 +22,8 @@ type detail struct {
 // deletedMost bounds the sequences that one info names.
 const deletedMost = 100_000
 
-// info returns all that is known about the stream, and the page of subjects if they are asked for.
+// info returns all that is known about the stream, and the page of subjects if they are asked for. What comes from the state
+// is of one moment.
 func (t *stream) info(d detail) (*api.StreamInfo, api.Paged, error) {
 	s := t.account.service
 	info := &api.StreamInfo{Domain: s.cfg.Domain, Now: s.cfg.Clock().UTC()}
@@ -229,6 +230,7 @@ func orNil(t time.Time) *time.Time {
 	return &t
 }
 
+// position is a place in a stream as an answer has it. The time is left out while there was nothing.
 func position(p jetlog.Position, at int64) api.Position {
 	out := api.Position{Consumer: p.Consumer, Stream: p.Stream}
 	if at != 0 {

@@ -54,6 +54,8 @@ type lanes struct {
 	running sync.WaitGroup
 }
 
+// newLanes returns lanes without a worker. handle is called by many workers at once, each with an outlet of its own, but
+// never for two requests of one lane at the same time.
 func newLanes(most int, limit func() int, outlet func() Outlet, handle func(Outlet, *request)) *lanes {
 	ls := &lanes{outlet: outlet, handle: handle, limit: limit, most: most, byKey: make(map[laneKey]*lane)}
 	ls.roused = sync.NewCond(&ls.mu)

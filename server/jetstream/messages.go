@@ -146,7 +146,8 @@ func (s *Service) directGet(out Outlet, r *request) (api.Answer, error) {
 	return nil, nil
 }
 
-// directReply answers one direct get.
+// directReply answers one direct get: with a message, a status, or several messages and an end. When nobody listens for the
+// answer any more the rest is left out.
 type directReply struct {
 	out     Outlet
 	request *request
@@ -159,6 +160,7 @@ func (d *directReply) send(header, payload []byte) bool {
 	return d.out.Publish(r.account.account, string(r.message.Reply), "", header, payload) > 0
 }
 
+// status answers with a status alone.
 func (d *directReply) status(s api.Status) { d.send(s.Block(), nil) }
 
 // describe returns a stored message as the answer to a direct get describes it.

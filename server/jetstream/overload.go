@@ -31,6 +31,7 @@ func (o *overload) note() {
 	}
 }
 
+// report tells what was counted, and lets the next request that is dropped wait its time.
 func (o *overload) report() {
 	o.mu.Lock()
 	dropped := o.dropped

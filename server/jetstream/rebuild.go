@@ -233,7 +233,7 @@ func (b *rebuilding) restoreConsumer(c *backup.Consumer, most int) error {
 	}
 	api.PersistConsumer(&cfg)
 	c.Config = cfg
-	restore, err := restoreOf(c)
+	restore, err := c.Restore()
 	if err != nil {
 		return err
 	}

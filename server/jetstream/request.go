@@ -45,6 +45,7 @@ func (r *request) lane() laneKey {
 	return key
 }
 
+// changes tells whether the request may change a stream. Those that do are carried out in the order in which they came.
 func (r *request) changes() bool { return r.call.Endpoint.Mutates() }
 
 // handlers are the account's subscriptions. They run on the publisher's worker.

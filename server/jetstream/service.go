@@ -160,6 +160,7 @@ func (s *Service) SetLimits(l Limits) {
 	s.allowed.Store(&l)
 }
 
+// newOutlet returns an outlet for one goroutine. Who takes it closes it.
 func (s *Service) newOutlet() Outlet { return s.cfg.Engine.NewPublisher() }
 
 // AccountConfig is an account that clients may use. Without Limits it is told that it has no JetStream.

@@ -148,7 +148,7 @@ func (t *stream) writeBackup(p *picture, c *transfer.Outgoing) error {
 		return err
 	}
 	for _, consumer := range p.consumers {
-		if err := w.WriteConsumer(consumerOf(consumer, t.account.service.now())); err != nil {
+		if err := w.WriteConsumer(backup.ConsumerOf(consumer, t.account.service.now())); err != nil {
 			return err
 		}
 	}

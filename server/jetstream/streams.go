@@ -66,6 +66,8 @@ func (s *Service) streamCreate(_ Outlet, r *request) (api.Answer, error) {
 	return created(t)
 }
 
+// created is the answer to who created a stream, also when there was one just like it: clients create streams at every
+// start of theirs, and need not know whether they are the first.
 func created(t *stream) (api.Answer, error) {
 	info, _, err := t.info(detail{})
 	if err != nil {
@@ -89,7 +91,8 @@ func (a *account) create(cfg *config.Stream) (t *stream, err error) {
 	return t, nil
 }
 
-// streamUpdate gives a stream another configuration.
+// streamUpdate gives a stream another configuration. What it needs is reserved before it is proposed, beside what the stream
+// has: so it cannot be refused half-way, and nobody else can take it.
 func (s *Service) streamUpdate(_ Outlet, r *request) (api.Answer, error) {
 	cfg, err := s.streamRequest(r)
 	if err != nil {
@@ -195,7 +198,8 @@ func (s *Service) streamList(_ Outlet, r *request) (api.Answer, error) {
 	return answer, nil
 }
 
-// streamDelete removes a stream with all it has.
+// streamDelete removes a stream with all it has. It is unknown to others before it is closed, so that nobody finds it in
+// between.
 func (s *Service) streamDelete(_ Outlet, r *request) (api.Answer, error) {
 	if err := s.decode(r, nil); err != nil {
 		return nil, err
@@ -215,7 +219,8 @@ func (s *Service) streamDelete(_ Outlet, r *request) (api.Answer, error) {
 	return &api.PlainAnswer{Success: true}, nil
 }
 
-// streamPurge removes messages.
+// streamPurge removes messages. One command removes a bounded number of them, so that others are not held up; the answer comes
+// when all are removed.
 func (s *Service) streamPurge(_ Outlet, r *request) (api.Answer, error) {
 	var q api.PurgeRequest
 	if err := s.decode(r, &q); err != nil {

@@ -96,6 +96,7 @@ func (c *subjectCount) count(ctx context.Context, t *stream, under *counting, ap
 	}
 }
 
+// last is the number as it was last counted.
 func (c *subjectCount) last() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

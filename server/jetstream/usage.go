@@ -6,7 +6,8 @@ import (
 	"runnel/server/jetstream/api"
 )
 
-// usage is what the account has now.
+// usage is what the account has now. A stream that could not be opened counts as a stream; what it has nobody knows.
+// Reserved is what streams with max_bytes may have, whether they have it or not.
 func (a *account) usage() api.Usage {
 	var u api.Usage
 	for _, t := range a.all() {

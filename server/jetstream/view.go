@@ -124,7 +124,8 @@ func (s *Service) Streams(account string, q ViewQuery) iter.Seq[StreamView] {
 	}
 }
 
-// view returns what a query asks for, false when the stream has gone.
+// view returns what a query asks for, false when the stream has gone. It waits for nothing that is under way: who watches a
+// server must not hold it up.
 func (t *stream) view(q ViewQuery) (StreamView, bool) {
 	s := t.account.service
 	info := &api.StreamInfo{Config: t.config(), Sync: t.sync(), Now: s.cfg.Clock().UTC()}

@@ -1,4 +1,4 @@
-package jetstream
+package backup
 
 import (
 	"math/rand/v2"
@@ -9,7 +9,6 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
-	"runnel/server/jetstream/backup"
 )
 
 // TestProgressThereAndBack writes consumers as a backup has them, and reads them.
@@ -27,8 +26,8 @@ func TestProgressThereAndBack(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := consumerOf(c, 1)
-			got, err := restoreOf(&b)
+			b := ConsumerOf(c, 1)
+			got, err := b.Restore()
 			if err != nil || !reflect.DeepEqual(got, c) {
 				t.Errorf("got %+v, %v\nwant %+v", got, err, c)
 			}
@@ -89,16 +88,16 @@ func FuzzProgress(f *testing.F) {
 			}
 		}
 		rng := rand.New(rand.NewPCG(seed, 1))
-		c := &backup.Consumer{Config: config.Consumer{Name: "c", Ack: config.AckExplicit, MaxDeliver: maxDeliver}}
-		c.State.Delivered = backup.Position{Consumer: deliveredConsumer, Stream: deliveredStream}
-		c.State.AckFloor = backup.Position{Consumer: floorConsumer, Stream: floorStream}
-		c.State.Pending, c.State.Redelivered = map[uint64]backup.Pending{}, map[uint64]uint64{}
+		c := &Consumer{Config: config.Consumer{Name: "c", Ack: config.AckExplicit, MaxDeliver: maxDeliver}}
+		c.State.Delivered = Position{Consumer: deliveredConsumer, Stream: deliveredStream}
+		c.State.AckFloor = Position{Consumer: floorConsumer, Stream: floorStream}
+		c.State.Pending, c.State.Redelivered = map[uint64]Pending{}, map[uint64]uint64{}
 		for range rng.IntN(8) {
-			c.State.Pending[rng.Uint64N(16)] = backup.Pending{Sequence: rng.Uint64N(20)}
+			c.State.Pending[rng.Uint64N(16)] = Pending{Sequence: rng.Uint64N(20)}
 			c.State.Redelivered[rng.Uint64N(16)] = rng.Uint64()
 			c.State.Initial = append(c.State.Initial, rng.Uint64N(16))
 		}
-		restore, err := restoreOf(c)
+		restore, err := c.Restore()
 		if err != nil {
 			return
 		}

@@ -1,4 +1,4 @@
-package jetstream
+package backup
 
 import (
 	"cmp"
@@ -6,28 +6,28 @@ import (
 	"slices"
 
 	"runnel/jetlog/command"
-	"runnel/server/jetstream/backup"
 )
 
-// consumerOf returns a consumer as a backup has it. What has no place there is said as well as it can be: a message
-// that was delivered as often as it may be is one that was redelivered and does not wait.
-func consumerOf(c *command.ConsumerRestore, now int64) backup.Consumer {
-	out := backup.Consumer{Config: c.Config}
+// ConsumerOf returns a consumer as a backup has it, at a time in nanoseconds since 1970. What has no place there is said
+// as well as it can be: a message that was delivered as often as it may be is one that was redelivered and does not
+// wait.
+func ConsumerOf(c *command.ConsumerRestore, now int64) Consumer {
+	out := Consumer{Config: c.Config}
 	s := &out.State
-	s.Delivered = backup.Position{Consumer: c.DeliveredConsumer, Stream: c.DeliveredStream}
-	s.AckFloor = backup.Position{Consumer: c.FloorConsumer, Stream: c.FloorStream}
+	s.Delivered = Position{Consumer: c.DeliveredConsumer, Stream: c.DeliveredStream}
+	s.AckFloor = Position{Consumer: c.FloorConsumer, Stream: c.FloorStream}
 	s.Initial, s.Resume = c.Initial, c.Resume
 	if len(c.Initial) == 0 {
 		s.Resume = 0
 	}
 	if len(c.Pending) > 0 {
-		s.Pending = make(map[uint64]backup.Pending, len(c.Pending))
+		s.Pending = make(map[uint64]Pending, len(c.Pending))
 	}
 	if len(c.Pending)+len(c.Exhausted) > 0 {
 		s.Redelivered = make(map[uint64]uint64)
 	}
 	for _, d := range c.Pending {
-		s.Pending[d.Sequence] = backup.Pending{Sequence: d.Consumer, Timestamp: now}
+		s.Pending[d.Sequence] = Pending{Sequence: d.Consumer, Timestamp: now}
 		if d.Count > 1 {
 			s.Redelivered[d.Sequence] = d.Count - 1
 		}
@@ -38,8 +38,8 @@ func consumerOf(c *command.ConsumerRestore, now int64) backup.Consumer {
 	return out
 }
 
-// restoreOf returns the command that makes a consumer of a backup.
-func restoreOf(c *backup.Consumer) (*command.ConsumerRestore, error) {
+// Restore returns the command that makes the consumer, but for its time and bound. It fails for a state that cannot be.
+func (c *Consumer) Restore() (*command.ConsumerRestore, error) {
 	s := &c.State
 	out := &command.ConsumerRestore{
 		Config:            c.Config,
@@ -72,7 +72,7 @@ func number(c *command.ConsumerRestore) error {
 	list := c.Pending
 	if uint64(len(list)) > c.DeliveredConsumer-c.FloorConsumer {
 		if uint64(len(list)) > c.DeliveredConsumer {
-			return fmt.Errorf("%w: consumer %q has more messages pending than were delivered", backup.ErrDamaged, c.Config.Name)
+			return fmt.Errorf("%w: consumer %q has more messages pending than were delivered", ErrDamaged, c.Config.Name)
 		}
 		c.FloorConsumer = c.DeliveredConsumer - uint64(len(list))
 	}
