@@ -183,15 +183,29 @@ func (a *acker) burst(batch []*record) {
 	if cap(a.buffer) > ackerBufferMax {
 		a.buffer = nil
 	}
-	for i, r := range a.answered {
-		a.answered[i] = nil
+	a.settle()
+	a.leave(len(batch))
+}
+
+// settle ends what was answered. Streams are told of many records at once, since their publishers' workers use the
+// same memory.
+func (a *acker) settle() {
+	for rest := a.answered; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].stream == rest[0].stream {
+			n++
+		}
+		rest[0].stream.unsettled.Add(-int64(n))
+		rest = rest[n:]
+	}
+	for _, r := range a.answered {
 		if r.reached != nil {
 			close(r.reached)
 		}
-		r.stream.settle(r)
+		r.stream.ingest.release(r)
 	}
+	clear(a.answered)
 	a.answered = a.answered[:0]
-	a.leave(len(batch))
 }
 
 // leave takes records off the count, and lets those go on that wait for it.
