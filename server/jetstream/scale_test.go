@@ -91,7 +91,6 @@ func createConsumer(nc *nats.Conn, stream, name, filter string) error {
 type burden struct {
 	heap, rss  int64
 	goroutines int
-	cpu        time.Duration
 }
 
 // weigh collects garbage and says what is left.

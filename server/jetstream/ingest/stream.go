@@ -33,7 +33,6 @@ type Stream struct {
 	mu     sync.Mutex // guards everything below
 	room   room       // that is taken by the queue, with what drain has and has not handed on
 	queue  []*record
-	spare  []*record // an empty slice for the queue
 	active bool      // somebody drains
 	memory slab      // where small messages are put
 	closed bool      // no more messages
