@@ -33,10 +33,10 @@ type Stream struct {
 	mu     sync.Mutex // guards everything below
 	room   room       // that is taken by the queue, with what drain has and has not handed on
 	queue  []*record
-	active bool      // somebody drains
-	memory slab      // where small messages are put
-	closed bool      // no more messages
-	ended  bool      // nothing more
+	active bool // somebody drains
+	memory slab // where small messages are put
+	closed bool // no more messages
+	ended  bool // nothing more
 
 	drained drained // belongs to drain
 	acked   acked   // belongs to the acker
