@@ -198,6 +198,17 @@ func accountLimits(o *conf.Options, a *accounts.Account) *jetstream.AccountLimit
 	}
 }
 
+// flushStore writes what the store has in memory into files, so that the next start has little of the log to read again.
+// The log has it all as well: if it does not succeed the start takes longer.
+func (s *Server) flushStore() {
+	if s.store == nil {
+		return
+	}
+	if err := s.store.Flush(); err != nil {
+		s.logger.Warn("JetStream store was not flushed, the next start reads the log", "error", err)
+	}
+}
+
 // closeJetStream ends the service and then the store. It does nothing without one, or when called again.
 func (s *Server) closeJetStream() {
 	if s.jetstream != nil {

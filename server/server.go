@@ -231,6 +231,7 @@ func (s *Server) Wait() { <-s.done }
 // Shutdown ends the server in order: no new connections, what is queued for clients is written until ctx
 // ends, then everything is closed. It returns ctx's error when something had to be cut.
 func (s *Server) Shutdown(ctx context.Context) error {
+	s.flushStore() // while clients are still served
 	s.listeners.close()
 	s.system.Goodbye()
 	if s.jetstream != nil {
