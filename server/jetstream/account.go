@@ -220,18 +220,31 @@ func (a *account) others(but *stream) iter.Seq[*config.Stream] {
 	}
 }
 
-// release ends a reservation; t is the stream that was made of it, nil if none was.
+// release ends a reservation; t is the stream that was made of it, nil if none was. In an account that has been closed
+// meanwhile the stream rests like those that were there before.
 func (a *account) release(name string, t *stream) {
+	if !a.releaseLocked(name, t) {
+		t.close()
+	}
+}
+
+// releaseLocked is false if there is a stream and the account is closed.
+func (a *account) releaseLocked(name string, t *stream) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if cfg := a.making[name]; cfg != nil {
 		a.claims.Remove(name, cfg.Subjects)
 		delete(a.making, name)
 	}
-	if t != nil {
-		a.streams[name] = t
-		a.claimLocked(t)
+	switch {
+	case t == nil:
+		return true
+	case a.closed:
+		return false
 	}
+	a.streams[name] = t
+	a.claimLocked(t)
+	return true
 }
 
 // remove forgets a stream; it is false if it is forgotten already.
