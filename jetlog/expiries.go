@@ -6,7 +6,8 @@ import "slices"
 // way is cancelled: its deadline is noted in a second heap and leaves together with its double. So
 // neither needs to look at the message, which might be on disk.
 //
-// Invariant: every entry of gone has its double in all.
+// Invariants: every entry of gone has its double in all; the earliest of all is not cancelled. So whoever only asks changes
+// nothing, and several may ask at once.
 type expiries struct {
 	all, gone deadlines
 }
@@ -22,18 +23,23 @@ func (e *expiries) cancel(at int64, seq uint64) {
 		e.all = e.sorted()
 		e.gone = nil
 	}
+	e.settle()
 }
 
-// next returns the earliest deadline that still holds.
-func (e *expiries) next() (deadline, bool) {
-	for len(e.all) > 0 {
-		if len(e.gone) == 0 || e.gone[0] != e.all[0] {
-			return e.all[0], true
-		}
+// settle takes out what is cancelled and has become the earliest.
+func (e *expiries) settle() {
+	for len(e.gone) > 0 && e.gone[0] == e.all[0] {
 		e.all.pop()
 		e.gone.pop()
 	}
-	return deadline{}, false
+}
+
+// next returns the earliest deadline that still holds. It changes nothing.
+func (e *expiries) next() (deadline, bool) {
+	if len(e.all) == 0 {
+		return deadline{}, false
+	}
+	return e.all[0], true
 }
 
 // due appends to out, in order and at most limit of them, the deadlines <= now. They stay.
@@ -45,6 +51,7 @@ func (e *expiries) due(now int64, limit int, out []deadline) []deadline {
 			break
 		}
 		out = append(out, e.all.pop())
+		e.settle()
 	}
 	for _, d := range out {
 		e.all.push(d)
@@ -59,6 +66,7 @@ func (e *expiries) drop(from, to uint64) {
 	e.gone = slices.DeleteFunc(e.gone, inside)
 	e.all.rebuild()
 	e.gone.rebuild()
+	e.settle()
 }
 
 // sorted returns the deadlines that hold, in order, which is a heap too.
