@@ -320,7 +320,7 @@ func TestMadeByHand(t *testing.T) {
 		{
 			"a segment without a header, not used",
 			map[uint64][]byte{1: one, 2: make([]byte, size)},
-			6, "", "segment header",
+			6, "", "", // TestUnusedSegments
 		},
 	}
 	for _, tt := range tests {

@@ -4,7 +4,7 @@ import "slices"
 
 // recover reads what is there and prepares the log to go on. It returns the checksum of the last batch.
 func (l *Log) recover() (*Recovered, uint32, error) {
-	r := recovery{maker: l.maker, damaged: map[uint64]bool{}}
+	r := recovery{maker: l.maker, ready: l.cfg.Ready, batchBytes: l.cfg.BatchBytes, damaged: map[uint64]bool{}}
 	if err := r.recover(); err != nil {
 		return nil, 0, err
 	}
@@ -29,7 +29,7 @@ func (l *Log) recover() (*Recovered, uint32, error) {
 	l.synced.Store(r.last)
 	l.written.Store(r.last)
 	recovered := &Recovered{
-		Last: Position(r.last), Torn: r.torn, Damage: r.damage,
+		Last: Position(r.last), Torn: r.torn, Damage: r.damage, Notes: r.notes,
 		fs: l.cfg.FS, cipher: l.cfg.Cipher,
 	}
 	for _, s := range r.segments[:r.used] {
@@ -64,7 +64,7 @@ func (l *Log) adoptUsed(r *recovery, at int64) error {
 }
 
 // adoptReady takes over the segments that nothing was written to. Those whose number does not follow, since
-// one before them is missing, lose it, the last one first.
+// one before them is missing or has to be made again, lose it, the last one first.
 func (l *Log) adoptReady(r *recovery) error {
 	l.segments.spares = r.spares
 	ready := r.segments[r.used:]
@@ -75,7 +75,7 @@ func (l *Log) adoptReady(r *recovery) error {
 		}
 	}
 	follow := 0
-	for follow < len(ready) && ready[follow].number == l.segments.next && ready[follow].bytes == l.maker.bytes {
+	for follow < len(ready) && l.fits(ready[follow]) {
 		f, err := l.cfg.FS.OpenReadWrite(ready[follow].path)
 		if err != nil {
 			return err
@@ -98,7 +98,14 @@ func (l *Log) adoptReady(r *recovery) error {
 		if err != nil {
 			return err
 		}
-		l.segments.spares = append(l.segments.spares, spare)
+		if !slices.Contains(l.segments.spares, spare) { // it may have replaced one
+			l.segments.spares = append(l.segments.spares, spare)
+		}
 	}
 	return nil
+}
+
+// fits reports whether a segment that nothing was written to can be the next one.
+func (l *Log) fits(s *scanned) bool {
+	return !s.unfit && s.number == l.segments.next && s.bytes == l.maker.bytes
 }

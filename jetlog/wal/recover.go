@@ -11,17 +11,20 @@ import (
 
 // recovery is what Open finds out about the files of a log.
 type recovery struct {
-	maker    maker
-	segments []*scanned // by number
-	spares   []string   // paths of files that wait for a number
-	used     int        // so many segments, from the first, hold something or did
-	synced   uint64     // the highest batch that is proven to be synced
-	last     uint64     // the last batch that stays
-	checksum uint32     // of that one
-	gaps     []gap      // in order
-	damage   []Damage
-	damaged  map[uint64]bool // numbers of the segments that show it
-	torn     *Torn
+	maker      maker
+	ready      int        // so many segments are prepared ahead
+	batchBytes int        // of a batch, about, at most
+	segments   []*scanned // by number
+	spares     []string   // paths of files that wait for a number
+	used       int        // so many segments, from the first, hold something or did
+	synced     uint64     // the highest batch that is proven to be synced
+	last       uint64     // the last batch that stays
+	checksum   uint32     // of that one
+	gaps       []gap      // in order
+	damage     []Damage
+	damaged    map[uint64]bool // numbers of the segments that show it
+	torn       *Torn
+	notes      []string // about what is not as it should be, and held nothing
 }
 
 // recover reads all files and decides what stays. It changes nothing that is of use.
@@ -95,19 +98,14 @@ func (r *recovery) scan(numbers []uint64) error {
 		r.segments = append(r.segments, s)
 	}
 	slices.Reverse(r.segments)
-	for i, s := range r.segments {
-		if s.last > 0 || s.damage != "" {
-			r.used = i + 1
-		}
-	}
-	return nil
+	return r.settle()
 }
 
 // join puts the segments in a row and finds what is missing in them and between them.
 func (r *recovery) join() error {
 	before := -1 // the last one with batches, or the very first
 	for i, s := range r.segments {
-		adjacent := i == 0 || r.segments[i-1].number+1 == s.number
+		adjacent := i == 0 || r.segments[i-1].number+1 == s.number || s.follows
 		if !adjacent {
 			r.missing(r.segments[i-1], s)
 		}

@@ -17,6 +17,9 @@ type Recovered struct {
 	// Damage is what is not as it was written although it was synced. The log works in spite of it; who
 	// owns the groups decides what becomes of them, writes that down, and calls AcceptDamage.
 	Damage []Damage
+	// Notes tell, a line for each, about prepared segments that are missing or spoiled: they held nothing and are
+	// made again. And that there are only prepared ones left, when the log did not begin with the first.
+	Notes []string
 
 	fs     vfs.FS
 	cipher Cipher

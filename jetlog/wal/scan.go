@@ -11,6 +11,9 @@ type scanned struct {
 	bytes  int64
 
 	damage      string // what is wrong with the header of the segment
+	short       bool   // the file has fewer bytes than its header says
+	unfit       bool   // nothing was written to it, and it has to be made again
+	follows     bool   // nothing that is missing before it was written to
 	first, last uint64 // sequences of the batches; 0: none
 	end         int64  // where the last batch ends
 	previous    link   // checksum of the batch before the first
@@ -62,6 +65,7 @@ func (s *scanned) scan(w *window, id [16]byte, limit uint64) error {
 	if s.damage, err = checkSegmentHeader(page, s.number, id); err != nil {
 		return err
 	}
+	s.short = s.damage == "" && headerBytes(page) > s.bytes
 	for {
 		h, ok, err := w.header(s.end)
 		if err != nil {

@@ -83,7 +83,7 @@ func headerChecksum(page []byte) uint32 {
 func checkSegmentHeader(page []byte, number uint64, id [16]byte) (damage string, err error) {
 	if len(page) < 44 || !bytes.HasPrefix(page, []byte(segmentMagic)) ||
 		binary.LittleEndian.Uint32(page[40:]) != headerChecksum(page) {
-		return "segment header", nil
+		return damagedHeader, nil
 	}
 	switch found := binary.LittleEndian.Uint64(page[12:]); {
 	case page[8] > segmentVersion:
