@@ -19,6 +19,7 @@ type overload struct {
 	dropped int64      // that were not told
 	told    time.Time
 	timer   *time.Timer // set while there is something to tell
+	closed  bool
 }
 
 // note counts a request. It is quick.
@@ -26,7 +27,7 @@ func (o *overload) note() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.dropped++
-	if o.timer == nil {
+	if o.timer == nil && !o.closed {
 		o.timer = time.AfterFunc(max(0, overloadEvery-time.Since(o.told)), o.report)
 	}
 }
@@ -38,6 +39,16 @@ func (o *overload) report() {
 	o.dropped, o.timer, o.told = 0, nil, time.Now()
 	o.mu.Unlock()
 	o.tell(dropped)
+}
+
+// close forgets what was not told.
+func (o *overload) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	if o.timer != nil {
+		o.timer.Stop()
+	}
 }
 
 // tellDropped says that requests were dropped, to whoever looks after the server.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -103,9 +105,10 @@ type Service struct {
 	// ctx ends with the service: what waits for the store gives up then.
 	ctx     context.Context
 	stop    context.CancelFunc
-	running sync.WaitGroup // the events
+	running sync.WaitGroup // the events, and what they have begun
+	ending  sync.Once
 
-	mu       sync.Mutex // guards accounts, serialises SetAccounts and Close
+	mu       sync.Mutex // guards everything below; SetAccounts holds it to its end
 	accounts map[*accounts.Account]*account
 	closed   bool
 }
@@ -214,21 +217,23 @@ func (s *Service) SetAccounts(cfgs []AccountConfig) {
 }
 
 // Close ends the service: waiting requests of consumers are told so, what was published is carried out. The store
-// stays open. Calling it again does nothing.
-func (s *Service) Close() {
+// stays open. Calling it again does nothing but wait for that.
+func (s *Service) Close() { s.ending.Do(s.end) }
+
+// end is Close. It holds no lock while it waits, since what is under way may ask for an account.
+func (s *Service) end() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return
-	}
 	s.closed = true
+	all := slices.Collect(maps.Values(s.accounts))
+	s.mu.Unlock()
 	s.delivery.Close() // first, while there is still a way to tell the clients
-	for _, a := range s.accounts {
+	for _, a := range all {
 		a.close()
 	}
 	s.changes.close()
 	s.looks.close()
 	s.ingest.Close()
+	s.overload.close()
 	s.stop()
 	s.running.Wait()
 }
