@@ -153,6 +153,9 @@ func logReport(logger *slog.Logger, dir string, r *store.Report, streams int) {
 	for _, d := range r.Damage {
 		logger.Error("the log is damaged", "damage", fmt.Sprintf("%+v", d))
 	}
+	for _, note := range r.Notes {
+		logger.Warn("a file of the log was not as it was left", "note", note)
+	}
 	for _, name := range r.Aside {
 		logger.Warn("a file is not this store's and was set aside", "file", name)
 	}

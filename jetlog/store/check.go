@@ -98,6 +98,7 @@ func (f *Findings) note(r *Report) {
 	if r.Torn != nil {
 		f.Notes = append(f.Notes, r.Torn.String())
 	}
+	f.Notes = append(f.Notes, r.Notes...)
 	for _, name := range r.Aside {
 		f.Notes = append(f.Notes, "not of this store, would be set aside: "+name)
 	}

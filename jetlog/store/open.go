@@ -23,6 +23,7 @@ type Report struct {
 	Manifest *manifest.Torn // the end of the manifest that was cut off, nil for none
 	Torn     *wal.Torn      // the end of the log that was cut off, nil for none
 	Damage   []wal.Damage   // of the log
+	Notes    []string       // about segments of the log that are missing or spoiled and held nothing
 	Halted   []*Stream      // streams that did not start: see Stream.Err
 	Replayed int            // commands that were in the log only
 	Aside    []string       // files that are not the store's, and where they are now
@@ -213,7 +214,7 @@ func (s *Store) openLog(sealer *seal.Sealer, report *Report) error {
 		return err
 	}
 	s.log = log
-	report.Torn, report.Damage = recovered.Torn, recovered.Damage
+	report.Torn, report.Damage, report.Notes = recovered.Torn, recovered.Damage, recovered.Notes
 	return s.replay(recovered, report)
 }
 
