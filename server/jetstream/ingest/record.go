@@ -72,8 +72,8 @@ func newRecord() *record {
 func (r *record) reset() { *r = record{done: r.done} }
 
 // fill copies a message, its header and payload into memory that is long enough.
-func (r *record) fill(subject, reply, header, payload, memory []byte) {
-	r.subject = string(subject)
+func (r *record) fill(subject string, reply, header, payload, memory []byte) {
+	r.subject = subject
 	if len(reply) > 0 {
 		r.reply = string(reply)
 	}

@@ -35,8 +35,10 @@ type Stream struct {
 	queue  []*record
 	active bool // somebody drains
 	memory slab // where small messages are put
-	closed bool // no more messages
-	ended  bool // nothing more
+	// subject is that of the last message: the next one has it often, too.
+	subject string
+	closed  bool // no more messages
+	ended   bool // nothing more
 
 	drained drained // belongs to drain
 	acked   acked   // belongs to the acker
@@ -107,7 +109,10 @@ func (s *Stream) takeIn(r *record, subject, reply, header, payload []byte) (take
 	if s.full(len(subject) + len(reply) + len(header) + len(payload)) {
 		return false, true
 	}
-	r.fill(subject, reply, header, payload, s.memory.place(len(header)+len(payload), keep))
+	if string(subject) != s.subject {
+		s.subject = string(subject)
+	}
+	r.fill(s.subject, reply, header, payload, s.memory.place(len(header)+len(payload), keep))
 	s.append(r)
 	return true, false
 }
