@@ -1,8 +1,6 @@
 package jetstream
 
 import (
-	"maps"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -90,12 +88,7 @@ func (s *Service) recount() {
 	if now-last < int64(countAgain) || !s.counted.CompareAndSwap(last, now) {
 		return
 	}
-	if !s.mu.TryLock() {
-		return // whoever has it may wait for the publish that asks
-	}
-	all := slices.Collect(maps.Values(s.accounts))
-	s.mu.Unlock()
-	for _, a := range all {
+	for _, a := range s.all() {
 		for _, t := range a.all() {
 			if !t.offline() {
 				t.count()

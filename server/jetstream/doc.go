@@ -15,6 +15,7 @@
 //
 // # Locks
 //
+// Service.mu guards the table of accounts, and Service.setting lets one SetAccounts go after the other.
 // account.mu guards the table of an account's streams and what is reserved; no stream is asked while it is held.
 // stream.mu guards the subscriptions and timers of one stream. Neither is held while a command waits.
 //

@@ -173,8 +173,8 @@ func (e *events) Unpinned(s *delivery.Stream, consumer, group, reason string) {
 
 // Inactive implements delivery.Events.
 func (e *events) Inactive(s *delivery.Stream, consumer string) {
-	// On a goroutine of its own: it waits for a command, and perhaps for SetAccounts, which may wait for the deliveries. Events
-	// come before the deliveries are closed, so that Close waits for it.
+	// On a goroutine of its own, since it waits for a command. Events come before the deliveries are closed, so that Close
+	// waits for it.
 	e.service.running.Go(func() {
 		if t := e.of(s); t != nil {
 			t.inactive(consumer)

@@ -108,9 +108,11 @@ type Service struct {
 	running sync.WaitGroup // the events, and what they have begun
 	ending  sync.Once
 
-	mu       sync.Mutex // guards everything below; SetAccounts holds it to its end
+	setting sync.Mutex // guards closed; SetAccounts holds it to its end, and then no other one begins
+	closed  bool
+
+	mu       sync.Mutex // guards accounts
 	accounts map[*accounts.Account]*account
-	closed   bool
 }
 
 // New returns a service without accounts: SetAccounts gives it some.
@@ -191,8 +193,8 @@ func Unlimited() *AccountLimits {
 // SetAccounts makes these the accounts of the service: streams of new ones are served from here on, those of
 // accounts that are not among them rest on disk.
 func (s *Service) SetAccounts(cfgs []AccountConfig) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.setting.Lock()
+	defer s.setting.Unlock()
 	if s.closed {
 		return
 	}
@@ -200,20 +202,41 @@ func (s *Service) SetAccounts(cfgs []AccountConfig) {
 	for _, c := range cfgs {
 		wanted[c.Account] = true
 	}
-	for a, served := range s.accounts {
-		if !wanted[a] {
+	for _, served := range s.all() {
+		if !wanted[served.account] {
 			served.close()
-			delete(s.accounts, a)
+			s.forget(served)
 		}
 	}
 	for _, c := range cfgs {
-		served := s.accounts[c.Account]
-		if served == nil {
-			served = newAccount(s, c.Account)
-			s.accounts[c.Account] = served
-		}
-		served.setLimits(c.Limits)
+		s.serve(c.Account).setLimits(c.Limits)
 	}
+}
+
+// serve returns the account as it is served, a new one if it was not.
+func (s *Service) serve(a *accounts.Account) *account {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	served := s.accounts[a]
+	if served == nil {
+		served = newAccount(s, a)
+		s.accounts[a] = served
+	}
+	return served
+}
+
+// forget lets an account go that was closed.
+func (s *Service) forget(a *account) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.accounts, a.account)
+}
+
+// all returns all accounts, in no order.
+func (s *Service) all() []*account {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.accounts))
 }
 
 // Close ends the service: waiting requests of consumers are told so, what was published is carried out. The store
@@ -222,12 +245,11 @@ func (s *Service) Close() { s.ending.Do(s.end) }
 
 // end is Close. It holds no lock while it waits, since what is under way may ask for an account.
 func (s *Service) end() {
-	s.mu.Lock()
+	s.setting.Lock()
 	s.closed = true
-	all := slices.Collect(maps.Values(s.accounts))
-	s.mu.Unlock()
+	s.setting.Unlock()
 	s.delivery.Close() // first, while there is still a way to tell the clients
-	for _, a := range all {
+	for _, a := range s.all() {
 		a.close()
 	}
 	s.changes.close()

@@ -53,10 +53,8 @@ func (s *Service) Accounts() []AccountView {
 
 // served returns the accounts that may use JetStream.
 func (s *Service) served() []*account {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var all []*account
-	for _, a := range s.accounts {
+	for _, a := range s.all() {
 		if a.limits.Load() != nil {
 			all = append(all, a)
 		}
