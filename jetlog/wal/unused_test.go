@@ -191,20 +191,40 @@ func TestMayHaveBeenUsed(t *testing.T) {
 			s.do(t, m, wal.SegmentName(last+1))
 			stayDamaged(t, m)
 		})
-		t.Run("used, "+s.name, func(t *testing.T) { // much room before it, and more prepared than there would be
+		t.Run("much room before it, and more prepared than there would be, "+s.name, func(t *testing.T) {
+			stayDamaged(t, largeSecond(t, s))
+		})
+		t.Run("nothing with records before it, "+s.name, func(t *testing.T) {
 			m, _, last := prepared(t, true, 1000)
 			ok(t, m.Remove(filepath.Join(dir, wal.SegmentName(last-1))))
 			s.do(t, m, wal.SegmentName(last))
 			log, r := open(t, config(m))
 			ok(t, log.Close())
-			if s.name != "removed" && len(r.Damage) == 0 {
-				t.Error("no damage")
-			}
-			if len(r.Notes) == 0 && len(r.Damage) == 0 {
-				t.Error("the only segments with records are gone in silence")
+			if len(r.Damage) == 0 && (s.name != "removed" || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "is lost")) {
+				t.Errorf("damage %v, notes %q", r.Damage, r.Notes)
 			}
 		})
 	}
+}
+
+// largeSecond is a log that went on in its second segment early, with a large record, and lost that.
+func largeSecond(t *testing.T, s spoil) (m *vfs.Memory) {
+	t.Helper()
+	m = vfs.NewMemory()
+	synctest.Test(t, func(t *testing.T) {
+		log, _ := open(t, config(m))
+		for i, n := range []int{500, 3600} {
+			p, err := log.Append(background, wal.Record{Group: 1, Index: uint64(i + 1), Payload: make([]byte, n)})
+			ok(t, err)
+			ok(t, log.Wait(background, p))
+		}
+		synctest.Wait()
+		killed := m.Kill()
+		ok(t, log.Close())
+		m = killed
+	})
+	s.do(t, m, wal.SegmentName(2))
+	return m
 }
 
 // stayDamaged opens a log some times, and goes on with it: each time there must be damage that is not harmless.
