@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"runnel/jetlog/command"
 	"runnel/jetlog/layer"
@@ -206,6 +207,10 @@ func (s *Store) openLog(sealer *seal.Sealer, report *Report) error {
 	if sealer != nil {
 		cfg.Cipher = sealer
 	}
+	lost, err := s.logIsMissing(cfg.Dir)
+	if err != nil {
+		return err
+	}
 	log, recovered, err := wal.Open(cfg)
 	if errors.Is(err, wal.ErrForeign) {
 		return fmt.Errorf("%w: %w", ErrForeign, err)
@@ -215,7 +220,23 @@ func (s *Store) openLog(sealer *seal.Sealer, report *Report) error {
 	}
 	s.log = log
 	report.Torn, report.Damage, report.Notes = recovered.Torn, recovered.Damage, recovered.Notes
+	if lost {
+		report.Notes = append(report.Notes, fmt.Sprintf("log %s: there are no segments; what streams were told since their last flush is lost", cfg.Dir))
+	}
 	return s.replay(recovered, report)
+}
+
+// logIsMissing reports whether there are streams in files and no segment of a log: some are prepared from the
+// first start on.
+func (s *Store) logIsMissing(dir string) (bool, error) {
+	if !slices.ContainsFunc(s.Streams(), func(t *Stream) bool { return t.file }) {
+		return false, nil
+	}
+	entries, err := s.cfg.FS.List(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("list log: %w", err)
+	}
+	return !slices.ContainsFunc(entries, func(e vfs.Entry) bool { return filepath.Ext(e.Name) == ".wal" }), nil
 }
 
 // putAside removes what is left of files that were never used or are not needed any more, and moves

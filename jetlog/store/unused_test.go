@@ -112,3 +112,31 @@ func goOn(t *testing.T, m *vfs.Memory, noted bool) {
 		closeStore(t, s)
 	}
 }
+
+// TestLogIsMissing removes all of the log, or what has records: that is told.
+func TestLogIsMissing(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			m := logged(t, false)
+			for number := 1; number <= 4; number++ {
+				if all || number == 1 {
+					if err := m.Remove(filepath.Join(dir, "wal", fmt.Sprintf("%020d.wal", number))); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for start := range 2 {
+				s, report, err := store.Open(small(m))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if told := len(report.Notes) == 1 && strings.Contains(report.Notes[0], "lost"); told != (start == 0) {
+					t.Errorf("all %v, start %d: notes %q", all, start, report.Notes)
+				}
+				publish(t, s.Stream("A", "S"), 1)
+				synctest.Wait()
+				closeStore(t, s)
+			}
+		})
+	}
+}

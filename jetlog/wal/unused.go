@@ -54,12 +54,13 @@ func (r *recovery) forgive(held int) {
 	for i := held + 1; i < len(r.segments); i++ {
 		s := r.segments[i]
 		if i > 0 && r.segments[i-1].number+1 != s.number {
+			missing := r.segments[i-1].number + 1
 			if begun { // join tells, and this one stays, so that the next start can tell it too
 				r.used, begun = i+1, s.damage != "" || s.short
 				continue
 			}
 			s.follows = true
-			r.note(s.number-1, "it is missing; nothing was written to it")
+			r.note(missing, fmt.Sprintf("%d segments are missing from it on; nothing was written to them", s.number-missing))
 		}
 		reason := s.damage
 		if s.short {
