@@ -9,6 +9,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/gone"
 	"runnel/jetlog/layer"
+	"runnel/jetlog/segment"
 )
 
 // pile is layers of memory tables, and the same messages in a list.
@@ -123,5 +124,43 @@ func TestSubjectOf(t *testing.T) {
 				t.Fatalf("round %d, first at %d: got %d, %v, want %d", round, m.Time, got, err, first)
 			}
 		}
+	}
+}
+
+// TestFacts sees that what has gone of a subject is kept until the next flush, and that the rest gives way.
+func TestFacts(t *testing.T) {
+	hash := func(n byte) segment.Hash { return segment.Hash{n} }
+	f := layer.NewFacts(2)
+	if !f.Removed(hash(1), "a") || f.Removed(hash(1), "a") {
+		t.Error("a subject grows the facts once")
+	}
+	for n := byte(2); n < 20; n++ {
+		f.Learn(hash(n), jetlog.SubjectState{First: uint64(n), Last: 30, Count: 2})
+	}
+	if e, ok := f.Get(hash(1)); !ok || e.Known || e.Gone != 2 {
+		t.Errorf("what has gone: got %+v, %v, want 2 of a state that is not known", e, ok)
+	}
+	kept := 0
+	for n := byte(2); n < 20; n++ {
+		if _, ok := f.Get(hash(n)); ok {
+			kept++
+		}
+	}
+	if kept != 2 {
+		t.Errorf("%d entries are kept that nobody needs, want 2", kept)
+	}
+	f.Learn(hash(1), jetlog.SubjectState{First: 5, Last: 9, Count: 3})
+	f.Purged(6)
+	if e, _ := f.Get(hash(1)); e.Known || !e.Scan {
+		t.Errorf("after a purge into the subject: got %+v, want one to be counted", e)
+	}
+	changed := map[segment.Hash]string{}
+	f.Changed(changed)
+	if len(changed) != 1 || changed[hash(1)] != "a" {
+		t.Errorf("changed: got %v, want a alone", changed)
+	}
+	f.Fresh().Changed(changed)
+	if len(changed) != 1 {
+		t.Errorf("fresh facts have something: %v", changed)
 	}
 }

@@ -27,7 +27,7 @@ type body struct {
 	start  uint64
 	frozen *frozen       // being written into files, nil for none
 	parts  []*layer.Part // all files, oldest first; those with messages are layers
-	facts  *facts
+	facts  *layer.Facts
 	ids    map[segment.Hash]note
 	idTime int64 // of the last message id in ids
 	forgot int64 // ids with an earlier time are forgotten
@@ -48,7 +48,7 @@ const (
 func newBody(key siphash.Key, memory *atomic.Int64, factLimit int) *body {
 	return &body{
 		Below: layer.Below{Gone: gone.New()}, key: key, active: jetlog.NewMemory(), start: 1,
-		facts: newFacts(factLimit), ids: map[segment.Hash]note{}, memory: memory,
+		facts: layer.NewFacts(factLimit), ids: map[segment.Hash]note{}, memory: memory,
 	}
 }
 
@@ -223,8 +223,8 @@ func (b *body) Remove(meta *jetlog.Meta, reason jetlog.Reason) {
 			s.RemovedBytes += meta.Bytes
 		}
 	}
-	if b.facts.removed(b.key.Sum(meta.Subject), meta.Subject) {
-		b.grow(factEntryBytes)
+	if b.facts.Removed(b.key.Sum(meta.Subject), meta.Subject) {
+		b.grow(layer.FactBytes)
 	}
 }
 
@@ -251,7 +251,7 @@ func (b *body) RemoveRange(from, to uint64, reason jetlog.Reason) {
 	}
 	b.Gone.Raise(to)
 	b.Purged = max(b.Purged, to)
-	b.facts.purged(to)
+	b.facts.Purged(to)
 }
 
 // Remember notes a message id.

@@ -16,7 +16,7 @@ type frozen struct {
 	table       *layer.Table
 	key         siphash.Key
 	parts       []*layer.Part
-	facts       *facts // of that moment
+	facts       *layer.Facts // of that moment
 	ids         map[segment.Hash]note
 
 	snapshot []byte // of the logical state
@@ -33,17 +33,17 @@ type frozen struct {
 // state returns what was known of a subject at that moment, the table included; exact is false if that
 // must be counted. First and last may be of messages that have gone before.
 func (f *frozen) state(a *layer.Asker, h segment.Hash, subject string) (s jetlog.SubjectState, exact bool, err error) {
-	e, _ := f.facts.get(h)
+	e, _ := f.facts.Get(h)
 	switch {
-	case e.known:
-		s = e.state
-	case e.scan:
+	case e.Known:
+		s = e.State
+	case e.Scan:
 		return s, false, nil
 	default:
 		if s, exact, err = stored(a, f.parts, f.Purged, h); !exact || err != nil {
 			return s, false, err
 		}
-		s.Count -= min(e.gone, s.Count)
+		s.Count -= min(e.Gone, s.Count)
 	}
 	young, err := f.table.Memory.Subject(subject)
 	return combine(s, young), true, err
@@ -52,17 +52,17 @@ func (f *frozen) state(a *layer.Asker, h segment.Hash, subject string) (s jetlog
 // fact returns the exact state of a subject at that moment.
 func (f *frozen) fact(h segment.Hash, subject string) (jetlog.SubjectState, error) {
 	var old jetlog.SubjectState
-	e, _ := f.facts.get(h)
-	exact := e.known
+	e, _ := f.facts.Get(h)
+	exact := e.Known
 	var err error
 	switch {
-	case e.known:
-		old = e.state
-	case !e.scan:
+	case e.Known:
+		old = e.State
+	case !e.Scan:
 		if old, exact, err = stored(f.Asker, f.parts, f.Purged, h); err != nil {
 			return old, err
 		}
-		old.Count -= min(e.gone, old.Count)
+		old.Count -= min(e.Gone, old.Count)
 	}
 	if exact {
 		old, err = f.Settle(subject, old)
@@ -79,11 +79,7 @@ func (f *frozen) fact(h segment.Hash, subject string) (jetlog.SubjectState, erro
 // subjects returns the subjects whose facts have changed since the freeze before.
 func (f *frozen) subjects() map[segment.Hash]string {
 	changed := map[segment.Hash]string{}
-	for h, e := range f.facts.entries { // nobody changes it any more
-		if e.dirty {
-			changed[h] = e.subject
-		}
-	}
+	f.facts.Changed(changed)
 	// A memory table cannot fail.
 	_ = f.table.Memory.Subjects(nil, func(subject string, _ jetlog.SubjectState) bool {
 		changed[f.key.Sum(subject)] = subject
@@ -114,7 +110,7 @@ func (b *body) freeze(first, last uint64) *frozen {
 		f.entries = append(f.entries, p.Entry())
 	}
 	b.active, b.slab, b.messages, b.size, b.bytes = jetlog.NewMemory(), nil, 0, 0, 0
-	b.facts, b.ids = newFacts(b.facts.limit), map[segment.Hash]note{}
+	b.facts, b.ids = b.facts.Fresh(), map[segment.Hash]note{}
 	b.start = last + 1
 	b.frozen = f
 	b.setParts(b.parts)
