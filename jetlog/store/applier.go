@@ -20,16 +20,28 @@ type applier struct {
 	batch   []entry   // scratch of help
 	flushes []Flusher // who is to be flushed at the end of the batch
 	asked   bool      // a file was read in this batch
+	hasty   bool      // waits for no reader of a stream
 }
 
-// apply carries out what is safe, and answers it. With a failure of the store it is only answered. It is true if files
-// had to be read for it.
-func (w *applier) apply(batch []entry, failure error) (asked bool) {
+// learn has a question answered that stands in the way, if there is one.
+func (w *applier) learn() {
+	if w.asker.Asked {
+		w.asked = true
+		w.asker.Learn()
+	}
+}
+
+// apply carries out what is safe, and answers it. With a failure of the store it is only answered. asked is
+// whether files had to be read for it. What is left is of streams that a hasty applier would have had to wait for.
+func (w *applier) apply(batch []entry, failure error) (left []entry, asked bool) {
 	w.asked = false
 	slot := func(e *entry) *int { return &e.stream.group }
 	for rest := w.grouper.Group(batch, slot); len(rest) > 0; {
 		n := together(rest)
-		rest[0].stream.apply(w, rest[:n], failure)
+		if !rest[0].stream.apply(w, rest[:n], failure) {
+			left = append(left, rest...)
+			break
+		}
 		rest = rest[n:]
 	}
 	w.grouper.Clear()
@@ -38,7 +50,7 @@ func (w *applier) apply(batch []entry, failure error) (asked bool) {
 		f.Flush()
 	}
 	w.flushes = w.flushes[:0]
-	return w.asked
+	return left, w.asked
 }
 
 // together returns how many entries at the beginning are of one stream, and not too many for one lock.

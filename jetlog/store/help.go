@@ -7,6 +7,8 @@ const (
 	// helpCommands is how many commands at most, of all shards: with more it is better to write meanwhile what comes
 	// next, and to use other processors.
 	helpCommands = 512
+	// helpMany is how many messages at most a command is about.
+	helpMany = 64
 	// askingRest is for how many times nothing is, after files had to be read: that is likely to happen again.
 	askingRest = 1000
 )
@@ -33,7 +35,9 @@ func (sh *shard) help(most int) bool {
 		return false
 	}
 	sh.helper.batch = batch
-	sh.rest(sh.helper.apply(batch, nil))
+	left, asked := sh.helper.apply(batch, nil)
+	sh.giveBack(left)
+	sh.rest(asked)
 	clear(batch)
 	return true
 }
@@ -66,8 +70,16 @@ func (sh *shard) takeLittle(out []entry, most int) []entry {
 
 // quick reports whether nobody has to be waited for to apply it, as far as can be told.
 func (e *entry) quick() bool {
-	switch e.kind() {
-	case command.KindPublish, command.KindDeliver, command.KindAck:
+	switch c := e.at(0).(type) {
+	case *command.Publish:
+	case *command.Deliver:
+		if len(c.Messages) > helpMany {
+			return false
+		}
+	case *command.Ack:
+		if len(c.Replies) > helpMany {
+			return false
+		}
 	default:
 		return false
 	}

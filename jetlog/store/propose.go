@@ -49,7 +49,7 @@ func (t *Stream) start(ctx context.Context, e entry) error {
 		return fmt.Errorf("command of kind %d: feature level is %d: %w", kind, t.store.cfg.Level, ErrNewer)
 	}
 	if t.log() == nil {
-		return t.startInMemory(&e)
+		return t.startInMemory(ctx, &e)
 	}
 	if kind.Stores() {
 		if err := t.store.admit(ctx); err != nil {
@@ -143,7 +143,8 @@ type step struct {
 
 // apply carries out commands that are safe, and answers them. With a failure of the store they are only
 // answered.
-func (t *Stream) apply(w *applier, batch []entry, failure error) {
+// It is false, and nothing is done, if somebody is to be waited for who looks at the stream, and the applier does not.
+func (t *Stream) apply(w *applier, batch []entry, failure error) bool {
 	last := batch[len(batch)-1].position
 	if failure == nil && t.syncing.always.Load() {
 		// The log, or the shard, promises less than this stream does.
@@ -151,25 +152,33 @@ func (t *Stream) apply(w *applier, batch []entry, failure error) {
 			failure = t.halt(t.store.refusal(err))
 		}
 	}
+	if w.hasty && !t.mu.TryLock() {
+		return false
+	} else if !w.hasty {
+		t.mu.Lock()
+	}
 	steps := w.expand(batch, failure)
-	for n := 0; failure == nil && n < len(steps); {
+	n := 0
+	if failure == nil {
+		n = t.applySome(&w.asker, steps)
+	} else {
+		t.mu.Unlock()
+	}
+	for w.learn(); failure == nil && n < len(steps); w.learn() {
+		t.mu.Lock()
 		n += t.applySome(&w.asker, steps[n:])
-		if w.asker.Asked {
-			w.asked = true
-			w.asker.Learn()
-		}
 	}
 	if failure == nil {
 		t.hasten(last)
 	}
 	w.answer(batch)
+	return true
 }
 
 // applySome carries commands out under one lock, up to one that has to ask a file, and returns how many. The
 // first that cannot be read halts the stream: those behind it must not be applied to a state that lacks
-// it. What the asker knows is for the first command.
+// it. What the asker knows is for the first command. The caller has locked mu, which is given back.
 func (t *Stream) applySome(a *layer.Asker, steps []step) int {
-	t.mu.Lock()
 	defer t.mu.Unlock()
 	for n := range steps {
 		s := &steps[n]
@@ -197,18 +206,27 @@ func (t *Stream) applySome(a *layer.Asker, steps []step) int {
 	return len(steps)
 }
 
-// startInMemory carries out what a stream without a log is to do.
-func (t *Stream) startInMemory(e *entry) error {
+// startInMemory carries out what a stream without a log is to do. With a context that has ended it does not wait for
+// who looks at the stream.
+func (t *Stream) startInMemory(ctx context.Context, e *entry) error {
 	if err := t.usable(); err != nil {
 		return err
 	}
-	for i := range e.count() {
-		c := e.at(i)
-		result, err := t.applyOne(c)
-		if configure, ok := c.(*command.Configure); ok && err == nil && result.Code == 0 {
-			err = t.store.remember(t, configure.Config)
+	var single [1]outcome
+	outcomes := single[:]
+	if n := e.count(); n > 1 {
+		outcomes = make([]outcome, n)
+	}
+	if !t.lockFor(ctx) {
+		return fmt.Errorf("wait for readers: %w", ctx.Err())
+	}
+	t.applyAll(e, outcomes)
+	for i := range outcomes {
+		o := &outcomes[i]
+		if configure, ok := e.at(i).(*command.Configure); ok && o.err == nil && o.result.Code == 0 {
+			o.err = t.store.remember(t, configure.Config)
 		}
-		e.answers.Answer(i, result, err)
+		e.answers.Answer(i, o.result, o.err)
 	}
 	if f := e.answers.Answered(); f != nil {
 		f.Flush()
@@ -216,10 +234,24 @@ func (t *Stream) startInMemory(e *entry) error {
 	return nil
 }
 
-func (t *Stream) applyOne(c command.Command) (jetlog.Result, error) {
+// lockFor locks mu. It is false, and mu is not locked, if that takes waiting and the context has ended.
+func (t *Stream) lockFor(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return t.mu.TryLock()
+	}
 	t.mu.Lock()
+	return true
+}
+
+// applyAll carries out the commands of an entry, and gives mu back. The stream may be deleted meanwhile.
+func (t *Stream) applyAll(e *entry, outcomes []outcome) {
 	defer t.mu.Unlock()
-	return t.state.Apply(c, t.messages)
+	for i := range outcomes {
+		o := &outcomes[i]
+		if o.err = t.Err(); o.err == nil {
+			o.result, o.err = t.state.Apply(e.at(i), t.messages)
+		}
+	}
 }
 
 // remember notes the configuration of a stream in memory, which is all that a restart leaves of it.

@@ -39,7 +39,7 @@ type shard struct {
 
 func newShard(log func() *wal.Log, written bool) *shard {
 	sh := &shard{log: log, written: written}
-	sh.work.L = &sh.mu
+	sh.work.L, sh.helper.hasty = &sh.mu, true
 	return sh
 }
 
@@ -168,6 +168,19 @@ func (sh *shard) rest(asked bool) {
 	}
 }
 
+// giveBack puts commands that were taken, and not applied, before all others.
+func (sh *shard) giveBack(left []entry) {
+	if len(left) == 0 {
+		return
+	}
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for i := range left {
+		sh.waiting.Add(int64(left[i].count()))
+	}
+	sh.queue, sh.head = append(left, sh.queue[sh.head:]...), 0
+}
+
 // drop forgets the queue up to a place.
 func (sh *shard) drop(n int) {
 	done := 0
@@ -200,7 +213,8 @@ func (sh *shard) run() {
 		if batch, failure, ok = sh.take(batch[:0]); !ok {
 			return
 		}
-		sh.rest(w.apply(batch, failure))
+		_, asked := w.apply(batch, failure)
+		sh.rest(asked)
 		clear(batch)
 	}
 }

@@ -289,6 +289,9 @@ func (s *Store) Close() error {
 		s.move()
 		s.others.Wait()
 		err := s.log.Close()
+		if err != nil {
+			err = s.fail(s.refusal(err)) // nobody watches the log any more, and what it has not kept will never be safe
+		}
 		for sh := range s.allShards() {
 			sh.close()
 		}

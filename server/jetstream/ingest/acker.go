@@ -73,10 +73,16 @@ func (a *acker) offer(r *record) bool {
 	return true
 }
 
-// Flush answers what was filed, unless somebody is at it.
+// Flush answers what was filed, unless somebody is at it. What is filed meanwhile is left to another goroutine: the
+// caller may be the one that writes the log, and others might have something to be answered for ever.
 func (a *acker) Flush() {
-	if a.claim() {
-		a.run()
+	if !a.claim() {
+		return
+	}
+	batch := a.take(nil)
+	a.answer(batch)
+	if batch = a.take(batch); batch != nil {
+		go a.runFrom(batch)
 	}
 }
 
@@ -144,13 +150,21 @@ func (a *acker) stop() bool {
 }
 
 // run answers records until none is left.
-func (a *acker) run() {
-	for batch := a.take(nil); batch != nil; batch = a.take(batch) {
-		for rest := batch; len(rest) > 0; {
-			n := min(len(rest), ackerBurst)
-			a.burst(rest[:n])
-			rest = rest[n:]
-		}
+func (a *acker) run() { a.runFrom(a.take(nil)) }
+
+// runFrom is run with records that were taken.
+func (a *acker) runFrom(batch []*record) {
+	for ; batch != nil; batch = a.take(batch) {
+		a.answer(batch)
+	}
+}
+
+// answer answers records, some at a time.
+func (a *acker) answer(batch []*record) {
+	for len(batch) > 0 {
+		n := min(len(batch), ackerBurst)
+		a.burst(batch[:n])
+		batch = batch[n:]
 	}
 }
 
@@ -183,8 +197,9 @@ func (a *acker) burst(batch []*record) {
 	if cap(a.buffer) > ackerBufferMax {
 		a.buffer = nil
 	}
+	n := len(a.answered) // not those that wait for answers of the log, some of the batches before
 	a.settle()
-	a.leave(len(batch))
+	a.leave(n)
 }
 
 // settle ends what was answered. Streams are told of many records at once, since their publishers' workers use the

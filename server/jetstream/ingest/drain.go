@@ -33,6 +33,9 @@ func (s *Stream) claim() bool {
 	return true
 }
 
+// flushMessages is how many records Flush hands on at most.
+const flushMessages = 4 * packMessages
+
 // drain hands on what is in the queue until it is empty, however long that takes.
 func (s *Stream) drain() { s.run(true) }
 
@@ -40,8 +43,11 @@ func (s *Stream) drain() { s.run(true) }
 // returns false: then somebody else is to go on.
 func (s *Stream) run(patient bool) bool {
 	d := &s.drained
-	for s.take() {
+	for handled := 0; s.take(); {
 		for d.next < len(d.batch) {
+			if handled++; !patient && handled > flushMessages {
+				return false // others publish as fast, and the caller has other things to do
+			}
 			if !s.handle(d.batch[d.next], patient) {
 				return false
 			}
