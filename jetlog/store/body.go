@@ -138,7 +138,7 @@ func (b *body) Subject(subject string) (jetlog.SubjectState, error) {
 		return young, err
 	}
 	old, err := b.base(subject)
-	return combine(old, young), err
+	return layer.Combine(old, young), err
 }
 
 // Subjects calls yield for every subject with live messages that the filter matches, in order.

@@ -50,37 +50,11 @@ func (b *body) base(subject string) (jetlog.SubjectState, error) {
 // and it must be counted.
 func (b *body) inherited(h segment.Hash, subject string) (s jetlog.SubjectState, exact bool, err error) {
 	if b.frozen == nil {
-		return stored(b.Asker, b.parts, b.Purged, h)
+		return layer.Stored(b.Asker, b.parts, b.Purged, subjectFact, h)
 	}
 	s, exact, err = b.frozen.state(b.Asker, h, subject)
 	if exact && b.Purged > b.frozen.Purged && s.Count > 0 && s.First <= b.Purged {
 		exact = false
 	}
 	return s, exact, err
-}
-
-// stored returns what the newest file says that says something.
-func stored(a *layer.Asker, parts []*layer.Part, purged uint64, h segment.Hash) (s jetlog.SubjectState, exact bool, err error) {
-	for i := len(parts) - 1; i >= 0; i-- {
-		v, ok, err := parts[i].Fact(a, subjectFact, h)
-		if err != nil {
-			return s, false, err
-		}
-		if ok {
-			s = jetlog.SubjectState{First: v[0], Last: v[1], Count: v[2]}
-			return s, purged <= parts[i].Purged || s.Count == 0 || s.First > purged, nil
-		}
-	}
-	return s, true, nil
-}
-
-// combine puts the states of a subject in two layers together, the older first.
-func combine(old, young jetlog.SubjectState) jetlog.SubjectState {
-	switch {
-	case old.Count == 0:
-		return young
-	case young.Count == 0:
-		return old
-	}
-	return jetlog.SubjectState{First: old.First, Last: young.Last, Count: old.Count + young.Count}
 }

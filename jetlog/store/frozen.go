@@ -40,13 +40,13 @@ func (f *frozen) state(a *layer.Asker, h segment.Hash, subject string) (s jetlog
 	case e.Scan:
 		return s, false, nil
 	default:
-		if s, exact, err = stored(a, f.parts, f.Purged, h); !exact || err != nil {
+		if s, exact, err = layer.Stored(a, f.parts, f.Purged, subjectFact, h); !exact || err != nil {
 			return s, false, err
 		}
 		s.Count -= min(e.Gone, s.Count)
 	}
 	young, err := f.table.Memory.Subject(subject)
-	return combine(s, young), true, err
+	return layer.Combine(s, young), true, err
 }
 
 // fact returns the exact state of a subject at that moment.
@@ -59,7 +59,7 @@ func (f *frozen) fact(h segment.Hash, subject string) (jetlog.SubjectState, erro
 	case e.Known:
 		old = e.State
 	case !e.Scan:
-		if old, exact, err = stored(f.Asker, f.parts, f.Purged, h); err != nil {
+		if old, exact, err = layer.Stored(f.Asker, f.parts, f.Purged, subjectFact, h); err != nil {
 			return old, err
 		}
 		old.Count -= min(e.Gone, old.Count)
@@ -73,7 +73,7 @@ func (f *frozen) fact(h segment.Hash, subject string) (jetlog.SubjectState, erro
 		return old, err
 	}
 	young, err := f.table.Memory.Subject(subject)
-	return combine(old, young), err
+	return layer.Combine(old, young), err
 }
 
 // subjects returns the subjects whose facts have changed since the freeze before.
