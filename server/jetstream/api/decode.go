@@ -38,11 +38,11 @@ func (d *Decoder) Decode(e Endpoint, data []byte, request any) *Error {
 			return nil
 		}
 	case bodyRequired:
-		if first == 0 {
+		if blank(data) {
 			return NewError(config.BadRequest)
 		}
 	}
-	if first == 0 {
+	if blank(data) {
 		return nil
 	}
 	err := decode(data, request, row.body != bodyLenient)
@@ -144,11 +144,14 @@ func firstByte(data []byte) byte {
 	return 0
 }
 
+// blank reports whether there is nothing in data, or only blanks.
+func blank(data []byte) bool { return len(bytes.TrimLeft(data, blanks)) == 0 }
+
 // emptyObject reports whether data is `{}` with or without blanks.
 func emptyObject(data []byte) bool {
 	data = bytes.Trim(data, blanks)
 	n := len(data)
-	return n >= 2 && data[0] == '{' && data[n-1] == '}' && firstByte(data[1:n-1]) == 0
+	return n >= 2 && data[0] == '{' && data[n-1] == '}' && blank(data[1:n-1])
 }
 
 // maxTextBytes bounds what is said about a request, which may quote any part of it.

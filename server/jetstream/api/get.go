@@ -63,7 +63,7 @@ func (r *GetRequest) Check() *Error {
 // subject of the request, whose last message is wanted then; empty for none. Anything but StatusNone refuses it.
 func ParseDirectGet(subject string, body []byte) (GetRequest, Status) {
 	var r GetRequest
-	if firstByte(body) != 0 {
+	if !blank(body) {
 		var err error
 		if r, err = decodeGet(body); err != nil {
 			return GetRequest{}, StatusMalformedRequest

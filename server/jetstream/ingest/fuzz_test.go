@@ -23,6 +23,9 @@ func FuzzTake(f *testing.F) {
 	f.Add("s.a", "reply", "Nats-Schedule: @every 1s\r\nNats-Schedule-Target: s.b\r\nNats-Request-Info: {}", "", uint8(31))
 	f.Add("s.a", "reply", "Nats-Required-Api-Level: 1\r\nNats-Batch-Id: \xff\r\nNats-Batch-Sequence: 1", "", uint8(63))
 	f.Fuzz(func(t *testing.T, subject, reply, fields, payload string, flags uint8) {
+		if strings.Contains(subject, ",") {
+			return // it stands between the messages of which the hooks tell
+		}
 		b := &bench{t: t, box: newMailbox(), account: new(accounts.Account)}
 		log := &answering{change: func(c *config.Stream) {
 			c.AllowAtomic, c.AllowBatched, c.AllowTTL = flags&1 != 0, flags&2 != 0, flags&4 != 0
