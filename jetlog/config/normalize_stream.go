@@ -24,6 +24,7 @@ func (s Stream) Normalized(limits Limits, pedantic bool) (Stream, error) {
 	s.Metadata = maps.Clone(s.Metadata)
 	steps := [...]func(*Stream) error{
 		(*Stream).checkNames,
+		(*Stream).checkOwn,
 		(*Stream).normalizeNumbers,
 		func(s *Stream) error { return s.normalizeWindow(limits, pedantic) },
 		func(s *Stream) error { return s.normalizeMarkers(pedantic) },

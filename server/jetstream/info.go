@@ -254,7 +254,7 @@ func (t *stream) sync() string {
 	if t.config().Storage == config.MemoryStorage {
 		return ""
 	}
-	if own := t.config().Metadata["runnel.sync"]; own != "" {
+	if own := t.config().Metadata[config.MetadataSync]; own != "" {
 		return own
 	}
 	return t.account.service.cfg.Sync
