@@ -43,48 +43,38 @@ func (x *Transfers) begin(parent context.Context, have int) context.Context {
 // Send lets acknowledgements of chunks reach a backup, and run send it on a goroutine of its own. run gets a context that
 // ends with parent, or with Close.
 func (x *Transfers) Send(parent context.Context, id string, c *Outgoing, run func(context.Context)) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	ctx := x.begin(parent, len(x.backups))
-	if ctx == nil {
-		return api.NewError(api.InsufficientResources)
-	}
-	x.backups[id] = c
-	c.ctx = ctx
-	x.running.Go(func() {
-		defer x.sent(id)
-		run(ctx)
-	})
-	return nil
-}
-
-func (x *Transfers) sent(id string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	delete(x.backups, id)
+	return start(x, parent, &x.backups, id, c, &c.ctx, run)
 }
 
 // Receive lets chunks reach a restore, and run read them on a goroutine of its own, with a context as Send has it.
 func (x *Transfers) Receive(parent context.Context, id string, i *Incoming, run func(context.Context)) error {
+	return start(x, parent, &x.restores, id, i, &i.ctx, run)
+}
+
+// start has a transfer in its table for as long as it runs. ctx is where the transfer keeps its context.
+func start[T any](
+	x *Transfers, parent context.Context, table *map[string]T, id string, transfer T, ctx *context.Context, run func(context.Context),
+) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	ctx := x.begin(parent, len(x.restores))
-	if ctx == nil {
+	begun := x.begin(parent, len(*table))
+	if begun == nil {
 		return api.NewError(api.InsufficientResources)
 	}
-	x.restores[id] = i
-	i.ctx = ctx
+	(*table)[id] = transfer
+	*ctx = begun
 	x.running.Go(func() {
-		defer x.received(id)
-		run(ctx)
+		defer x.finish(func() { delete(*table, id) })
+		run(begun)
 	})
 	return nil
 }
 
-func (x *Transfers) received(id string) {
+// finish lets a transfer leave its table.
+func (x *Transfers) finish(leave func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	delete(x.restores, id)
+	leave()
 }
 
 func (x *Transfers) backup(id string) *Outgoing {
