@@ -164,6 +164,14 @@ func (a *acknowledged) restart() {
 	a.latency.Reset()
 }
 
+// addLatency gives the latencies to a measurement. Acknowledgements may still come in: a publisher
+// that gave up does not wait for the rest.
+func (a *acknowledged) addLatency(m *measurement) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	m.addLatency(a.latency)
+}
+
 // settle judges n acknowledgements. A run in which none was noted is left alone.
 func (a *acknowledged) settle(m *measurement, judged bool, n uint64, err error) {
 	a.mu.Lock()

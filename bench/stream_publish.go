@@ -159,7 +159,7 @@ func (st *stored) publishAll(ctx context.Context, subjects []string) error {
 	}
 	err = p.send(ctx, s.params.Messages, until)
 	s.end(s.published.Load()-before, 0)
-	s.measure.addLatency(st.acks.latency)
+	st.acks.addLatency(&s.measure)
 	if err != nil {
 		return err
 	}
