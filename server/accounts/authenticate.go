@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
@@ -100,6 +101,23 @@ func (p *Policy) authenticateOpen(c *Credentials) *Identity {
 	id := p.openIdentity(m, c.Type)
 	id.Username, id.display = c.Username, c.display()
 	return id
+}
+
+// Claimed returns the name or nkey of the user that Authenticate would take c for, if the secret is right. It is empty
+// where c names none.
+func (p *Policy) Claimed(c Credentials) string {
+	switch {
+	case len(p.nkeys) > 0 && c.NKey != "":
+		return c.NKey
+	case p.mapCertificates && len(c.PeerCertificates) > 0:
+		if u := p.mapCertificate(c.PeerCertificates[0]); u != nil {
+			return u.name
+		}
+		return ""
+	case c.Anonymous() && p.anonymous != nil:
+		return cmp.Or(p.anonymous.name, p.anonymous.nkey)
+	}
+	return c.Username
 }
 
 func (p *Policy) identify(c *Credentials) (*Identity, error) {

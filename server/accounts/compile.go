@@ -18,8 +18,10 @@ func (r *Registry) Compile(cfg Config) (*Policy, error) {
 		profiles: make(map[profileKey]*Profile),
 		policy: &Policy{
 			key:             &r.key,
+			pool:            &r.pool,
+			noPublish:       cfg.NoPublish,
 			byName:          make(map[string]*Account),
-			limits:          make(map[string]Limits),
+			network:         newNetwork(),
 			users:           make(map[string]*user),
 			nkeys:           make(map[string]*user),
 			names:           make(map[string]*user),
@@ -30,6 +32,7 @@ func (r *Registry) Compile(cfg Config) (*Policy, error) {
 	}
 	c.fail(cfg.validate())
 	c.compileAccounts(cfg)
+	c.compileNetwork(cfg)
 	c.compileUsers(cfg)
 	c.compileAnonymous(cfg)
 	if err := errors.Join(c.errs...); err != nil {
@@ -92,11 +95,6 @@ type compiler struct {
 	errs     []error
 }
 
-type profileKey struct {
-	account *Account
-	content string
-}
-
 func (c *compiler) fail(err error) {
 	if err != nil {
 		c.errs = append(c.errs, err)
@@ -108,7 +106,6 @@ func (c *compiler) compileAccounts(cfg Config) {
 	p := c.policy
 	for _, a := range cfg.Accounts {
 		p.byName[a.Name] = c.registry.account(a.Name)
-		p.limits[a.Name] = a.Limits
 	}
 	p.global = c.registry.account(GlobalName)
 	p.byName[GlobalName] = p.global
@@ -120,6 +117,25 @@ func (c *compiler) compileAccounts(cfg Config) {
 	p.accounts = slices.SortedFunc(maps.Values(p.byName), func(a, b *Account) int {
 		return cmp.Compare(a.name, b.name)
 	})
+}
+
+// compileNetwork works out what the accounts share.
+func (c *compiler) compileNetwork(cfg Config) {
+	n := c.policy.network
+	for _, a := range c.policy.accounts {
+		n.define(&definition{account: a})
+	}
+	define := func(a *AccountConfig) {
+		d, errs := newDefinition(c.policy.byName[a.Name], a)
+		c.errs = append(c.errs, errs...)
+		n.define(d)
+	}
+	define(&AccountConfig{Name: GlobalName, Mappings: cfg.Mappings})
+	for i := range cfg.Accounts {
+		define(&cfg.Accounts[i])
+	}
+	c.errs = append(c.errs, n.strangers()...)
+	c.errs = append(c.errs, n.connect()...)
 }
 
 // compileUsers adds all users.
@@ -225,13 +241,13 @@ func (c *compiler) onlySystemUsers(cfg Config) bool {
 
 // profile returns the one profile for that account and permissions.
 func (c *compiler) profile(a *Account, permissions *Permissions) *Profile {
-	if permissions == nil {
+	noPublish := c.policy.noPublish[a.name]
+	if permissions == nil && len(noPublish) == 0 {
 		return a.profile
 	}
-	normal := permissions.normal()
-	key := profileKey{account: a, content: normal.key()}
+	key := newProfileKey(a, permissions, noPublish)
 	if c.profiles[key] == nil {
-		c.profiles[key] = newProfile(a, normal)
+		c.profiles[key] = newProfile(a, permissions, noPublish...)
 	}
 	return c.profiles[key]
 }

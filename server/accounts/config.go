@@ -15,6 +15,8 @@ type Config struct {
 	Users []UserConfig
 	// DefaultPermissions are those of Users that have none of their own.
 	DefaultPermissions *Permissions
+	// Mappings are those of the global account.
+	Mappings []MappingConfig
 
 	// Username and Password are the one user that everybody logs in as. It excludes
 	// Token, Users and Accounts with users.
@@ -30,6 +32,9 @@ type Config struct {
 	SystemAccount string
 	// NoSystemAccount says that there is none.
 	NoSystemAccount bool
+	// NoPublish has subjects that the users of an account may not publish to, whatever
+	// their permissions say, by the account's name. It does not show in a Definition.
+	NoPublish map[string][]string
 	// MapCertificates identifies the users of lists by the certificate that they show
 	// in the TLS handshake. It has no effect on a single user and a token.
 	MapCertificates bool
@@ -44,6 +49,15 @@ type AccountConfig struct {
 	// DefaultPermissions are those of Users that have none of their own.
 	DefaultPermissions *Permissions
 	Limits             Limits
+	// NKey is the public key of the account, empty for none.
+	NKey string
+	// Exports are offered to other accounts, Imports are taken from them, Mappings rewrite
+	// subjects before anything else.
+	Exports  []ExportConfig
+	Imports  []ImportConfig
+	Mappings []MappingConfig
+	// Trace has messages with a traceparent header traced; nil does not.
+	Trace *TraceConfig
 }
 
 // UserConfig configures one user, by name and password or by nkey.

@@ -11,6 +11,8 @@ type Identity struct {
 	Username string
 	// NKey is the public key of a user that logged in with one.
 	NKey string
+	// Grant is what the identity follows from, nil for a user of the policy.
+	Grant *Grant
 
 	display string
 	kind    ConnectionType
@@ -29,6 +31,7 @@ const (
 	byToken                     // the one token
 	byKey                       // nkey and signature
 	byCertificate               // TLS
+	byGrant                     // somebody else vouches
 )
 
 const redacted = "[REDACTED]"
@@ -57,8 +60,13 @@ func (id *Identity) DisplayName() string { return id.display }
 // Revalidate tells what becomes of a client that logged in under another policy of
 // the same Registry. It returns its identity under p, or false when it must be
 // disconnected: the user is gone, or belongs to another account, has another
-// secret, or may no longer use that kind of connection.
+// secret, or may no longer use that kind of connection. A Grant is taken to stand:
+// whether it does only the caller knows.
 func (p *Policy) Revalidate(old *Identity) (*Identity, bool) {
+	if old.method == byGrant {
+		id, err := p.Vouch(old.Grant, old.kind)
+		return id, err == nil
+	}
 	id := p.again(old)
 	if id == nil || id.Account != old.Account || id.user != nil && !id.user.mayUse(old.kind) {
 		return nil, false

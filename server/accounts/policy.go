@@ -8,11 +8,13 @@ import (
 // Policy is a compiled Config: who may log in, and as what. It is immutable and
 // safe for concurrent use.
 type Policy struct {
-	key *digestKey
+	key  *digestKey
+	pool *profilePool
 
 	accounts       []*Account // sorted by name
 	byName         map[string]*Account
-	limits         map[string]Limits
+	network        *network
+	noPublish      map[string][]string
 	global, system *Account // system is nil when there is none
 
 	users map[string]*user // by name
@@ -44,12 +46,7 @@ type user struct {
 
 // mayUse reports whether the user may log in over a connection of kind t. An
 // empty kind is Standard.
-func (u *user) mayUse(t ConnectionType) bool {
-	if t == "" {
-		t = Standard
-	}
-	return len(u.types) == 0 || slices.Contains(u.types, t)
-}
+func (u *user) mayUse(t ConnectionType) bool { return allowed(u.types, t) }
 
 // Required reports whether clients must be known to log in. With AnonymousAllowed
 // they need no credentials even so.
@@ -71,7 +68,12 @@ func (p *Policy) Account(name string) *Account { return p.byName[name] }
 
 // Limits returns the limits of the account with that name, which hold once the
 // policy is active.
-func (p *Policy) Limits(name string) Limits { return p.limits[name] }
+func (p *Policy) Limits(name string) Limits {
+	if d := p.network.definitions[name]; d != nil {
+		return d.terms.limits
+	}
+	return Limits{}
+}
 
 // System returns the system account, or nil when there is none.
 func (p *Policy) System() *Account { return p.system }

@@ -1,6 +1,11 @@
 package accounts
 
-import "runnel/subjects"
+import (
+	"slices"
+	"strings"
+
+	"runnel/subjects"
+)
 
 // Profile is the compiled permissions of one or more users of one account. It is
 // immutable. Users of the same Policy with the same account and permissions have
@@ -15,15 +20,29 @@ type Profile struct {
 	answersOnly bool
 }
 
-// newProfile compiles p, which was validated and may be nil.
-func newProfile(a *Account, p *Permissions) *Profile {
-	profile := &Profile{account: a}
+// profileKey is equal for profiles that say the same.
+type profileKey struct {
+	account *Account
+	content string
+}
+
+func newProfileKey(a *Account, p *Permissions, noPublish []string) profileKey {
+	content := strings.Join(noPublish, "\n")
+	if p != nil {
+		content = p.normal().key() + "\n\n" + content
+	}
+	return profileKey{account: a, content: content}
+}
+
+// newProfile compiles p, which was validated and may be nil. Besides, nobody may publish to noPublish.
+func newProfile(a *Account, p *Permissions, noPublish ...string) *Profile {
+	profile := &Profile{account: a, publishDeny: newRuleIndex(noPublish)}
 	if p == nil {
 		return profile
 	}
 	profile.definition = p.normal()
 	profile.publishAllow = newRuleIndex(p.Publish.Allow)
-	profile.publishDeny = newRuleIndex(p.Publish.Deny)
+	profile.publishDeny = newRuleIndex(slices.Concat(p.Publish.Deny, noPublish))
 	profile.subscribeAllow = newRuleIndex(p.Subscribe.Allow)
 	profile.subscribeDeny = newRuleIndex(p.Subscribe.Deny)
 	profile.answersOnly = p.Responses != nil && profile.publishAllow == nil

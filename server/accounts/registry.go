@@ -8,17 +8,26 @@ import (
 // Registry keeps accounts by name, so that an account is the same before and
 // after a reload. It is safe for concurrent use.
 type Registry struct {
-	key digestKey
+	key  digestKey
+	pool profilePool
+
+	// changing is held while what accounts share changes: by Activate, Put and Drop. It guards
+	// active and single. While it is held, mu, the locks of Crossings and those of interest trees
+	// may be taken, one at a time.
+	changing sync.Mutex
+	// active is what the accounts of the active policy share, single what those share that
+	// were Put. Neither knows the accounts of the other.
+	active, single *network
 
 	mu sync.Mutex // guards all below; nothing else is locked while it is held
-	// accounts are those of the active policy, those of policies compiled since, and
-	// removed ones that are still in use.
+	// accounts are those of the active policy, those of policies compiled since, those that
+	// were Put, and removed ones that are still in use.
 	accounts map[string]*Account
 }
 
 // NewRegistry returns a Registry without accounts.
 func NewRegistry() *Registry {
-	r := &Registry{accounts: make(map[string]*Account)}
+	r := &Registry{accounts: make(map[string]*Account), active: newNetwork(), single: newNetwork()}
 	_, _ = rand.Read(r.key[:]) // it never fails
 	return r
 }
@@ -35,18 +44,49 @@ func (r *Registry) account(name string) *Account {
 	return a
 }
 
-// Activate makes the limits of p those of its accounts, and forgets accounts that p
-// does not have once nobody uses them. It is called when p takes over, and never
-// for two policies at the same time.
+// Account returns the account with that name, or nil.
+func (r *Registry) Account(name string) *Account {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.accounts[name]
+}
+
+// Activate makes what p says of its accounts hold, and forgets accounts that p does not have once
+// nobody uses them. Accounts that were Put stay as they are. The interest trees of accounts whose
+// Crossings have changed are invalidated, and no others. It is called when p takes over.
 func (r *Registry) Activate(p *Policy) {
-	for _, a := range p.accounts {
-		limits := p.limits[a.name]
-		a.limits.Store(&limits)
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	for name, d := range p.network.definitions {
+		if r.single.definitions[name] == nil {
+			d.account.terms.Store(&d.terms)
+			d.account.lead(p.network.crossings[d.account])
+		}
 	}
+	for name, d := range r.active.definitions {
+		if p.network.definitions[name] == nil && r.single.definitions[name] == nil {
+			d.account.terms.Store(new(terms))
+			d.account.lead(nil)
+		}
+	}
+	r.active = p.network
+	r.forget(func(name string) bool { return p.byName[name] != nil })
+}
+
+// lead makes x what leads subjects of the account elsewhere, unless it does so already.
+func (a *Account) lead(x *Crossings) {
+	if !a.crossings.Load().same(x) {
+		a.crossings.Store(x)
+		a.interest.Invalidate()
+	}
+}
+
+// forget forgets accounts that nobody uses, but for those that were Put and those to keep.
+func (r *Registry) forget(keep func(name string) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for name, a := range r.accounts {
-		if p.byName[name] == nil && a.unused() {
+		if !keep(name) && r.single.definitions[name] == nil && a.unused() {
 			delete(r.accounts, name)
 		}
 	}

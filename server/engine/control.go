@@ -107,6 +107,7 @@ func (c *Conn) introduce(o *wire.Connect) {
 	c.set(flagHeaders, o.Headers)
 	c.set(flagNoResponders, o.NoResponders)
 	c.set(flagAsyncInfo, o.Protocol >= wire.ProtocolInfo)
+	c.liveness.introduced(time.Since(c.meta.Start))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// Clones, since the parts of a JSON text keep the whole alive.
@@ -148,6 +149,17 @@ func (e *Engine) authenticate(c *Conn, o *wire.Connect) *authResult {
 	}
 	id, err := e.handler.Authenticate(c, o)
 	return &authResult{id, err}
+}
+
+// MayWait tells whether Authenticate was called for c on a goroutine of its own, so that it may wait for others.
+func (c *Conn) MayWait() bool { return c.has(flagSuspended) }
+
+// Aside calls wait, and lets credentials of other connections be checked meanwhile: for an Authenticate that asks
+// somebody else, and only where [Conn.MayWait] says that it may.
+func (e *Engine) Aside(wait func()) {
+	<-e.checks
+	defer func() { e.checks <- struct{}{} }()
+	wait()
 }
 
 // suspended tells whether c still waits for the check of its credentials. Called by the transport's reader.
@@ -277,7 +289,7 @@ func (w *worker) subscribe(c *Conn, f *wire.Frame) error {
 		w.denySubscription(c, subject, queue)
 		return nil
 	}
-	switch err := c.addSubscription(w.profile, subject, queue, sid, s.MaxSubscriptions); {
+	switch err := c.addSubscription(w.profile, subject, queue, sid, c.maxSubscriptions(s)); {
 	case errors.Is(err, errOutdated):
 		w.adopt(c)
 		return w.subscribe(c, f)

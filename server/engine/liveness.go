@@ -18,8 +18,11 @@ const (
 	rttMaxAge = time.Hour
 	// closingTime is how long a closing connection may take to read what it is owed.
 	closingTime = 2 * time.Second
-	tickMin     = 10 * time.Millisecond
-	tickMax     = 500 * time.Millisecond
+	// checkGrace is what is added to the authentication timeout where credentials are being checked: who checks them
+	// keeps to the timeout too, and has the better reason to refuse.
+	checkGrace = time.Second
+	tickMin    = 10 * time.Millisecond
+	tickMax    = 500 * time.Millisecond
 )
 
 // liveness is what is known about a peer being there. next, seen and measured are owned by housekeeping.
@@ -40,6 +43,9 @@ func (l *liveness) pong(now time.Time) {
 		l.rtt.Store(now.UnixNano() - sent)
 	}
 }
+
+// introduced takes what a client took to answer the first INFO for its round trip, until a PING measures that.
+func (l *liveness) introduced(took time.Duration) { l.rtt.CompareAndSwap(0, int64(took)) }
 
 // tick is how often housekeeping looks: often enough for the shortest of the time-outs.
 func (s *Settings) tick() time.Duration {
@@ -99,7 +105,11 @@ func (e *Engine) check(c *Conn, s *Settings, now time.Time) {
 	case stuck > s.WriteDeadline:
 		e.slowConsumer(c, ReasonSlowDeadline, nil)
 	case !c.has(flagIdentified) && e.handler.AuthRequired(c):
-		if now.Sub(c.meta.Start) > cmp.Or(c.meta.AuthTimeout, s.AuthTimeout) {
+		limit := cmp.Or(c.meta.AuthTimeout, s.AuthTimeout)
+		if c.has(flagSuspended) {
+			limit += checkGrace
+		}
+		if now.Sub(c.meta.Start) > limit {
 			c.Close(ReasonAuthTimeout, "Authentication Timeout")
 		}
 	default:

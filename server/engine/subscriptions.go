@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"math"
 
 	"runnel/server/accounts"
 )
@@ -36,6 +37,18 @@ func (c *Conn) addSubscription(p *accounts.Profile, subject, queue, sid string, 
 	// The tree's lock is taken under ours, here and in the removals; nobody takes them the other way round.
 	a.Interest().Insert(&sub.Entry)
 	return nil
+}
+
+// maxSubscriptions is how many subscriptions c may have: the lowest limit there is, 0 for none.
+func (c *Conn) maxSubscriptions(s *Settings) int {
+	most := s.MaxSubscriptions
+	if g := c.identity.Load().Grant; g != nil && g.Limits.MaxSubscriptions > 0 {
+		own := int(min(g.Limits.MaxSubscriptions, math.MaxInt32))
+		if most <= 0 || own < most {
+			most = own
+		}
+	}
+	return most
 }
 
 func (c *Conn) subscription(sid []byte) *accounts.Subscription {

@@ -132,6 +132,9 @@ func (w *worker) adopt(c *Conn) {
 	if most := w.profile.Account().Limits().MaxPayload; most > 0 {
 		w.parser.PayloadBytes = min(w.parser.PayloadBytes, int(most))
 	}
+	if g := c.identity.Load().Grant; g != nil && g.Limits.MaxPayload > 0 {
+		w.parser.PayloadBytes = min(w.parser.PayloadBytes, int(g.Limits.MaxPayload))
+	}
 }
 
 // finish adds what was counted to the connection, its account and the server.
