@@ -7,9 +7,14 @@ import (
 	"runnel/jetlog/order"
 )
 
-// applyAtOnce is how many commands of a stream are applied without letting readers in between; a pack is not
-// divided.
-const applyAtOnce = 256
+const (
+	// applyAtOnce is how many commands of a stream are applied, and answered, without letting readers in between; a pack
+	// is not divided. It is small so that who was answered first goes on while the rest is applied: when the log is
+	// ready to write again, most of what comes next is there, and one sync is enough for it.
+	applyAtOnce = 16
+	// keepSteps is how many steps an applier has room for when it rests.
+	keepSteps = 1024
+)
 
 // applier is what whoever applies the commands of a shard keeps from one batch to the next.
 type applier struct {
@@ -92,7 +97,7 @@ func (w *applier) answer(batch []entry) {
 		}
 	}
 	clear(w.steps)
-	if cap(w.steps) > 4*applyAtOnce {
+	if cap(w.steps) > keepSteps {
 		w.steps = nil
 	}
 }

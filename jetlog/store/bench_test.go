@@ -18,13 +18,15 @@ import (
 )
 
 // BenchmarkPublish measures messages of 128 bytes that are stored and safe, with so many in flight, by
-// one goroutine: index and limits included. The control is the log alone, with the same records; their
-// ratio says what streams cost. The baseline writes and syncs one file a message, and has one in flight.
+// one goroutine: index and limits included. The control is a raw log that is told of each message by itself, as a
+// stream is; the log is that of the store, with the same records, asked now and then how far it is. The ratios say
+// what streams cost. The baseline writes and syncs one file a message, and has one in flight.
 func BenchmarkPublish(b *testing.B) {
 	for _, streams := range []int{1, 100} {
 		for _, inFlight := range []int{16, 256, 4096} {
 			name := fmt.Sprintf("streams=%d/inflight=%d", streams, inFlight)
-			b.Run(name+"/control", func(b *testing.B) { benchLog(b, streams, inFlight) })
+			b.Run(name+"/control", func(b *testing.B) { benchRawLog(b, streams, inFlight) })
+			b.Run(name+"/log", func(b *testing.B) { benchLog(b, streams, inFlight) })
 			b.Run(name+"/store", func(b *testing.B) { benchStore(b, streams, inFlight) })
 		}
 	}
@@ -157,6 +159,26 @@ func report(b *testing.B, start time.Duration) {
 	b.Helper()
 	b.ReportMetric(float64(processorTime(b)-start)/float64(b.N), "cpu-ns/op")
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msg/s")
+}
+
+func benchRawLog(b *testing.B, streams, inFlight int) {
+	log := newRawLog(b)
+	slots := newWindow(inFlight)
+	var encoded []byte
+	b.ReportAllocs()
+	b.SetBytes(128)
+	start := processorTime(b)
+	b.ResetTimer()
+	for i := range b.N {
+		slots.enter()
+		c := &command.Publish{Time: int64(i), Subject: "s12.orders.new", Payload: make([]byte, 128)}
+		encoded = command.Append(encoded[:0], c)
+		log.append(uint64(i%streams), uint64(i), encoded, slots.leave)
+	}
+	slots.wait(0)
+	b.StopTimer()
+	report(b, start)
+	log.close()
 }
 
 func benchLog(b *testing.B, streams, inFlight int) {

@@ -63,10 +63,11 @@ func (t *Stream) start(ctx context.Context, e entry) error {
 	for {
 		wakes := t.log().Idle()
 		err := t.append(&e, kind.Stores())
-		if err == nil && wakes {
+		if err == nil && wakes && e.command == nil {
 			// The writer takes this thread over, and the caller another one. Without this it would be the other way
 			// round, which takes longer, above all when the caller goes into a system call now: the writer had to be
-			// taken out of its hands.
+			// taken out of its hands. Only who starts a pack is through with what there is to start: the writer would
+			// begin to sync the first of several single commands, and the others had to wait for that.
 			runtime.Gosched()
 		}
 		if !errors.Is(err, context.Canceled) {
