@@ -153,7 +153,8 @@ func (c *Conn) PendingBytes() int { return c.out.waiting() }
 // LastActivity is when the client last sent or was sent something, to about the housekeeping interval.
 func (c *Conn) LastActivity() time.Time { return time.Unix(0, c.lastActivity.Load()) }
 
-// RTT is the round-trip time that the last answered PING measured; 0 when none was.
+// RTT is the round-trip time that the last answered PING measured. Before that it is the time from INFO to CONNECT, and
+// 0 before CONNECT.
 func (c *Conn) RTT() time.Duration { return time.Duration(c.liveness.rtt.Load()) }
 
 // Subscriptions returns the client's subscriptions in no particular order.
