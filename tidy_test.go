@@ -87,7 +87,8 @@ var layers = []layer{
 		raft + " " + raftbolt,
 	},
 	// 3: connections, match cache, routing, outbound, two transports.
-	{"server/engine", "subjects headers server/wire server/accounts server/monitor server/websocket server/logs", xsys},
+	{"server/engine/replies", "", ""},
+	{"server/engine", "subjects headers server/wire server/accounts server/monitor server/websocket server/logs server/engine/replies", xsys},
 	// 4: services on the bus.
 	{"server/system", "subjects headers server/wire server/accounts server/monitor server/logs server/engine", compress + "/s2"},
 	{"server/jetstream/backup", "subjects headers jetlog/config jetlog/command jetlog jetlog/body", compress + "/s2"},
