@@ -70,3 +70,31 @@ func Overlap(a, b string) bool {
 	}
 	return false
 }
+
+// Intersection returns the pattern of the subjects that match both patterns, and false when
+// there are none.
+func Intersection(a, b string) (string, bool) {
+	if !Overlap(a, b) {
+		return "", false
+	}
+	out := make([]byte, 0, max(len(a), len(b)))
+	for moreA, moreB := true, true; moreA && moreB; {
+		if a == tail || b == tail {
+			if a == tail {
+				a = b
+			}
+			return string(append(out, a...)), true
+		}
+		var token, tokenB string
+		token, a, moreA = cut(a)
+		tokenB, b, moreB = cut(b)
+		if token == star {
+			token = tokenB
+		}
+		out = append(out, token...)
+		if moreA {
+			out = append(out, separator)
+		}
+	}
+	return string(out), true
+}

@@ -23,6 +23,15 @@ type Limits struct {
 	MaxSubscriptions int64
 	// MaxPayload is the largest message, headers included, in bytes.
 	MaxPayload int64
+	// MaxLeafNodes is the number of leaf node connections at the same time.
+	MaxLeafNodes int64
+}
+
+// terms is what holds for an account as a whole. It is immutable.
+type terms struct {
+	limits Limits
+	nkey   string
+	trace  *TraceConfig
 }
 
 // Traffic counts messages and bytes since the account was created.
@@ -42,10 +51,11 @@ type Account struct {
 	// Traffic is counted by the engine.
 	Traffic Traffic
 
-	name     string
-	interest *subjects.Tree[*Subscription]
-	profile  *Profile
-	limits   atomic.Pointer[Limits]
+	name      string
+	interest  *subjects.Tree[*Subscription]
+	profile   *Profile
+	terms     atomic.Pointer[terms]
+	crossings atomic.Pointer[Crossings]
 
 	// connections and subscriptions are what is reserved now; connectionsTotal only
 	// grows.
@@ -55,7 +65,7 @@ type Account struct {
 func newAccount(name string) *Account {
 	a := &Account{name: name, interest: subjects.NewTree[*Subscription]()}
 	a.profile = newProfile(a, nil)
-	a.limits.Store(new(Limits))
+	a.terms.Store(new(terms))
 	return a
 }
 
@@ -69,13 +79,24 @@ func (a *Account) Interest() *subjects.Tree[*Subscription] { return a.interest }
 // also the one for the server's own messages. It is always the same.
 func (a *Account) Profile() *Profile { return a.profile }
 
-// Limits returns the limits of the active policy.
-func (a *Account) Limits() Limits { return *a.limits.Load() }
+// Limits returns the limits in force.
+func (a *Account) Limits() Limits { return a.terms.Load().limits }
+
+// NKey returns the public key of the account, empty when it has none.
+func (a *Account) NKey() string { return a.terms.Load().nkey }
+
+// Trace says how messages with a traceparent header are traced, nil for not at all. It must not
+// be changed.
+func (a *Account) Trace() *TraceConfig { return a.terms.Load().trace }
+
+// Crossings returns what leads subjects of the account elsewhere, nil for nothing: then there is
+// neither a mapping, nor an import, nor an import of another account from this one.
+func (a *Account) Crossings() *Crossings { return a.crossings.Load() }
 
 // TryAddConnection reserves one connection. It returns false, and reserves
 // nothing, when the account has as many as it may.
 func (a *Account) TryAddConnection() bool {
-	if !reserve(&a.connections, a.limits.Load().MaxConnections) {
+	if !reserve(&a.connections, a.terms.Load().limits.MaxConnections) {
 		return false
 	}
 	a.connectionsTotal.Add(1)
@@ -96,7 +117,7 @@ func (a *Account) TotalConnections() int64 { return a.connectionsTotal.Load() }
 // TryAddSubscription reserves one subscription. It returns false, and reserves
 // nothing, when the account has as many as it may.
 func (a *Account) TryAddSubscription() bool {
-	return reserve(&a.subscriptions, a.limits.Load().MaxSubscriptions)
+	return reserve(&a.subscriptions, a.terms.Load().limits.MaxSubscriptions)
 }
 
 // RemoveSubscription gives back what TryAddSubscription reserved.
