@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"slices"
 	"time"
 
 	"runnel/subjects"
@@ -216,17 +217,24 @@ func (p *Pages) connInfo(c *Connection, o ConnzOptions, at time.Time) ConnInfo {
 	}
 	switch {
 	case o.SubscriptionsDetail:
-		info.SubscriptionsDetail = p.source.ConnectionSubscriptions(c.CID)
+		info.SubscriptionsDetail = p.subscriptionsOf(c)
 		for i := range info.SubscriptionsDetail {
 			// That of the connection.
 			info.SubscriptionsDetail[i].Account, info.SubscriptionsDetail[i].AccountTag = "", ""
 		}
 	case o.Subscriptions:
-		for _, s := range p.source.ConnectionSubscriptions(c.CID) {
+		for _, s := range p.subscriptionsOf(c) {
 			info.Subscriptions = append(info.Subscriptions, s.Subject)
 		}
 	}
 	return info
+}
+
+// subscriptionsOf lists the subscriptions of a connection in order.
+func (p *Pages) subscriptionsOf(c *Connection) []Subscription {
+	list := p.source.ConnectionSubscriptions(c.CID)
+	slices.SortFunc(list, inOrder)
+	return list
 }
 
 // uptime is how long the connection has been open, or was.

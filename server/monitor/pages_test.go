@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -58,6 +60,42 @@ func TestSubszLimit(t *testing.T) {
 	}
 }
 
+// TestSubszOrder checks that pages of a list fit together whatever the order in which the source has it, which is another
+// one each time.
+func TestSubszOrder(t *testing.T) {
+	s := newSource()
+	s.subs = nil
+	for i := range 2000 {
+		s.subs = append(s.subs, monitor.Subscription{
+			Account: fmt.Sprintf("A%d", i%3), Subject: fmt.Sprintf("s.%d", i%50), CID: uint64(i % 7), SID: fmt.Sprint(i),
+		})
+	}
+	p := newPages(s)
+	want, err := p.Subsz(monitor.SubszOptions{Subscriptions: true, Limit: 2000})
+	if err != nil || len(want.Subscriptions) != 2000 {
+		t.Fatalf("got %d %v, want 2000", len(want.Subscriptions), err)
+	}
+	for i, sub := range want.Subscriptions[1:] {
+		if was := want.Subscriptions[i]; was.Account > sub.Account || was.Account == sub.Account && was.Subject > sub.Subject {
+			t.Fatalf("%+v comes before %+v", was, sub)
+		}
+	}
+	for _, limit := range []int64{1, 7, 300, 1999} {
+		var got []monitor.Subscription
+		for offset := int64(0); offset < min(2000, 20*limit); offset += limit {
+			rand.Shuffle(len(s.subs), func(i, k int) { s.subs[i], s.subs[k] = s.subs[k], s.subs[i] })
+			page, err := p.Subsz(monitor.SubszOptions{Subscriptions: true, Limit: limit, Offset: offset})
+			if err != nil || page.Total != 2000 {
+				t.Fatalf("got a total of %d %v, want 2000", page.Total, err)
+			}
+			got = append(got, page.Subscriptions...)
+		}
+		if !slices.Equal(got, want.Subscriptions[:len(got)]) {
+			t.Errorf("limit %d: the pages do not make up the list", limit)
+		}
+	}
+}
+
 // statsSource has figures that JSON cannot write.
 type statsSource struct{ *fakeSource }
 
@@ -85,6 +123,9 @@ func TestSubscribers(t *testing.T) {
 		{"B", "orders", "", 0},
 		{"Z", "orders.new", "", 0},
 		{"A", "", "", 0},
+		{"A", "orders.*", "", 2},
+		{"A", "*.new", "workers", 1},
+		{"A", ">", "", 2},
 	}
 	for _, tt := range tests {
 		if got := p.Subscribers(tt.account, tt.subject, tt.queue); got != tt.want {

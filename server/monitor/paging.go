@@ -28,8 +28,3 @@ func cut[T any](list []T, w paging) []T {
 	// n-from cannot overflow where from+limit could.
 	return list[from : from+min(w.Limit, n-from)]
 }
-
-// has reports whether the window shows the i-th element.
-func (w paging) has(i int64) bool {
-	return i >= w.Offset && i-w.Offset < w.Limit
-}

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"math"
 
 	"runnel/subjects"
@@ -34,8 +35,8 @@ type Subsz struct {
 	Subscriptions []Subscription `json:"subscriptions_list,omitempty"`
 }
 
-// Subsz returns figures of the subscription index, and the subscriptions when they are asked for. The list
-// is in the order in which the source has them.
+// Subsz returns figures of the subscription index, and the subscriptions when they are asked for: by account, subject,
+// queue group and connection.
 func (p *Pages) Subsz(o SubszOptions) (*Subsz, error) {
 	page := &Subsz{
 		head:              p.head(),
@@ -47,16 +48,26 @@ func (p *Pages) Subsz(o SubszOptions) (*Subsz, error) {
 	if !o.Subscriptions && o.Test == "" {
 		return page, nil
 	}
+	first := newSmallest(page.paging, inOrder)
 	for s := range p.source.Subscriptions(o.Account) {
 		if o.Test != "" && !subjects.Match(s.Subject, o.Test) {
 			continue
 		}
-		if o.Subscriptions && page.has(page.Total) {
-			page.Subscriptions = append(page.Subscriptions, s)
+		if o.Subscriptions {
+			first.add(s)
 		}
 		page.Total++
 	}
+	page.Subscriptions = first.shown(page.paging)
 	return page, nil
+}
+
+// inOrder compares subscriptions for lists.
+func inOrder(a, b Subscription) int {
+	return cmp.Or(
+		cmp.Compare(a.Account, b.Account), cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Queue, b.Queue),
+		cmp.Compare(a.CID, b.CID), cmp.Compare(len(a.SID), len(b.SID)), cmp.Compare(a.SID, b.SID),
+	)
 }
 
 // finite replaces what is not a number by 0.
@@ -67,12 +78,12 @@ func finite(f float64) float64 {
 	return f
 }
 
-// Subscribers counts the subscriptions of an account that a message on subject would reach, only those in
-// the queue group when queue is not empty.
+// Subscribers counts the subscriptions of an account that a message on subject would reach, or any message on one that
+// subject stands for when it has wildcards; only those in the queue group when queue is not empty.
 func (p *Pages) Subscribers(account, subject, queue string) int {
 	n := 0
 	for s := range p.source.Subscriptions(account) {
-		if (queue == "" || s.Queue == queue) && subjects.Match(s.Subject, subject) {
+		if (queue == "" || s.Queue == queue) && subjects.Overlap(s.Subject, subject) {
 			n++
 		}
 	}

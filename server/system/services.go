@@ -1,6 +1,7 @@
 package system
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -180,16 +181,16 @@ func accountSubscribers(_ context.Context, s *System, c *call) (any, error) {
 	return s.countSubscribers(body.Account, body.Subject, body.Queue)
 }
 
-// debugSubscribers does it for the account of the requester, in plain text: the subject, and perhaps a queue
-// group after a blank.
+// debugSubscribers does it for the account of the requester, which may be another one that imports the service, in plain
+// text: the subject, and perhaps a queue group after a blank.
 func debugSubscribers(_ context.Context, s *System, c *call) (any, error) {
 	subject, queue, _ := strings.Cut(strings.TrimSpace(string(c.Payload)), " ")
-	return s.countSubscribers(c.from, subject, strings.TrimSpace(queue))
+	return s.countSubscribers(cmp.Or(c.Requester.Account, c.from), subject, strings.TrimSpace(queue))
 }
 
 func (s *System) countSubscribers(account, subject, queue string) (any, error) {
-	if account == "" || !subjects.ValidLiteral(subject) {
-		return nil, badRequest("the request needs an account and a subject to publish to, without wildcards")
+	if account == "" || !subjects.ValidPattern(subject) {
+		return nil, badRequest("the request needs an account and a subject")
 	}
 	n := s.cfg.Pages.Subscribers(account, subject, queue)
 	return bare{strconv.AppendInt(nil, int64(n), 10)}, nil

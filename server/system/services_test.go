@@ -69,11 +69,13 @@ func TestServices(t *testing.T) {
 		{account + ".PING.INFO", "", `Account PING does not exist`},
 		{account + ".NSUBS", `{"acc":"A","subject":"foo.1"}`, `2`},
 		{account + ".NSUBS", `{"acc":"A","subject":"foo.1","queue":"q1"}`, `1`},
+		{account + ".NSUBS", `{"acc":"A","subject":"*.1"}`, `2`},
 		{account + ".NSUBS", `{"acc":"Z","subject":"foo.1"}`, `0`},
 		{"$SYS.DEBUG.SUBSCRIBERS", "$SYS.x", `1`},
 		{"$SYS.DEBUG.SUBSCRIBERS", " $SYS.x  q ", `0`},
 		{"$SYS.DEBUG.SUBSCRIBERS", "", `"code":400`},
-		{"$SYS.DEBUG.SUBSCRIBERS", "foo.*", `"code":400`},
+		{"$SYS.DEBUG.SUBSCRIBERS", "$SYS.*", `1`},
+		{"$SYS.DEBUG.SUBSCRIBERS", "foo..x", `"code":400`},
 		{"$SYS.REQ.USER.INFO", "", `"data":{"user":"ann","account":"SYS","account_name":"SYS"}`},
 	}
 	inWorld(t, func(w *world) {
