@@ -30,6 +30,7 @@ const (
 	hdr      = "github.com/HdrHistogram/hdrhistogram-go"
 	nuid     = "github.com/nats-io/nuid"
 	natsgo   = "github.com/nats-io/nats.go"
+	natsjwt  = "github.com/nats-io/jwt/v2"
 	nkeys    = "github.com/nats-io/nkeys"
 	raft     = "github.com/hashicorp/raft"
 	raftbolt = "github.com/hashicorp/raft-boltdb"
@@ -65,17 +66,20 @@ var layers = []layer{
 	{"jetlog/gone", "jetlog/manifest", ""},
 	{"jetlog/layer", "subjects jetlog/vfs jetlog/manifest jetlog/segment jetlog/gone jetlog", ""},
 	{"jetlog/order", "", ""},
+	{"jetlog/tiers", "", ""},
 	{"jetlog/reserve", "jetlog/vfs", ""},
 	{"jetlog/siphash", "", ""},
 	{
 		"jetlog/store",
-		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/reserve jetlog/siphash " +
+		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/tiers jetlog/reserve jetlog/siphash " +
 			"jetlog/codec jetlog/config jetlog/command jetlog/body jetlog jetlog/segment", crypto,
 	},
 	{"jetlog/dump", "jetlog jetlog/vfs jetlog/config jetlog/command jetlog/store", ""},
 	// 2: the parts of a server, each alone.
 	{"server/wire", "subjects headers", ""},
 	{"server/accounts", "subjects", nkeys + " " + crypto},
+	{"server/operator", "subjects server/accounts", natsjwt + " " + nkeys},
+	{"server/operator/resolver", "", ""},
 	{"server/jetstream/api", "subjects headers jetlog/config", ""},
 	{"server/jetstream/claims", "", ""},
 	{"server/monitor", "subjects jetlog/config server/jetstream/api", metrics},
