@@ -18,6 +18,7 @@ func (s *Stream) Apply(c command.Command, m Messages) (Result, error) {
 		s.clock = before
 		return Result{}, fmt.Errorf("stream %q: apply command of kind %d: %w", s.config.Name, c.Kind(), err)
 	}
+	r.Withdrawn = s.scratch.takeWithdrawn()
 	s.note(c, &r)
 	return r, nil
 }

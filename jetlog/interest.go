@@ -79,16 +79,30 @@ func (s *Stream) arrived(seq uint64, subject string) {
 }
 
 // withdraw tells consumers that a message has gone.
-func (s *Stream) withdraw(seq uint64, subject string) {
-	s.matching(subject, func(c *Consumer) bool {
-		c.withdraw(seq)
+func (s *Stream) withdraw(r *removal) {
+	s.matching(r.Subject, func(c *Consumer) bool {
+		s.noteWithdrawn(c, r)
+		c.withdraw(r.Sequence)
 		return true
 	})
 	for i := 0; s.strays > 0 && i < len(s.consumers); i++ {
 		if c := s.consumers[i]; c.stray {
-			c.withdrawDelivered(seq)
+			s.noteWithdrawn(c, r)
+			c.withdrawDelivered(r.Sequence)
 			s.unstray(c)
 		}
+	}
+}
+
+// noteWithdrawn notes for the result that a message goes for whose delivery an answer is awaited.
+func (s *Stream) noteWithdrawn(c *Consumer, r *removal) {
+	if r.reason == Acked {
+		return
+	}
+	if d := c.acks.find(r.Sequence); d != nil {
+		s.scratch.withdrawn = append(s.scratch.withdrawn, Withdrawn{
+			Consumer: c.name, Sequence: d.seq, ConsumerSequence: d.consumer, Deliveries: d.count,
+		})
 	}
 }
 

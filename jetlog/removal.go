@@ -29,6 +29,8 @@ type scratch struct {
 	counts    []uint64
 	// chores are what is too much for the plan.
 	chores []chore
+	// withdrawn are the deliveries without an answer of what was removed; see Result.
+	withdrawn []Withdrawn
 }
 
 func (p *scratch) reset() {
@@ -38,6 +40,8 @@ func (p *scratch) reset() {
 	p.due = p.due[:0]
 	p.counts = p.counts[:0]
 	p.chores = nil
+	clear(p.withdrawn)
+	p.withdrawn = p.withdrawn[:0]
 }
 
 // later notes that messages go by and by.
@@ -69,6 +73,18 @@ func (p *scratch) sort() {
 	}
 	slices.SortStableFunc(p.removals, func(a, b removal) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	p.removals = slices.CompactFunc(p.removals, func(a, b removal) bool { return a.Sequence == b.Sequence })
+}
+
+// takeWithdrawn returns what was withdrawn, nil for nothing, in an order that does not depend on how consumers are found.
+func (p *scratch) takeWithdrawn() []Withdrawn {
+	if len(p.withdrawn) == 0 {
+		return nil
+	}
+	list := slices.Clone(p.withdrawn)
+	slices.SortFunc(list, func(a, b Withdrawn) int {
+		return cmp.Or(cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.Consumer, b.Consumer))
+	})
+	return list
 }
 
 // settle is the end of a plan that removes messages: it finds out which will be the oldest then.
@@ -122,7 +138,7 @@ func (s *Stream) remove(m Messages) uint64 {
 		if len(s.schedules.heap) > 0 {
 			s.schedules.gone(r.Subject, r.Sequence)
 		}
-		s.withdraw(r.Sequence, r.Subject)
+		s.withdraw(r)
 	}
 	if p.moved {
 		s.state.First, s.state.FirstTime = p.first, p.firstTime

@@ -37,6 +37,9 @@ type Result struct {
 	Created bool
 	// Exhausted are messages whose last delivery was not answered.
 	Exhausted []Exhausted
+	// Withdrawn are messages that have gone, by something else than answers and than a purge of all up to a sequence,
+	// while an answer to their delivery was awaited.
+	Withdrawn []Withdrawn
 }
 
 // Exhausted is a message that a consumer has delivered as often as it may.
@@ -44,6 +47,15 @@ type Exhausted struct {
 	Consumer   string
 	Sequence   uint64
 	Deliveries uint64
+}
+
+// Withdrawn is a message that has gone before a consumer had an answer to it: both its sequences, and how often it was
+// delivered.
+type Withdrawn struct {
+	Consumer         string
+	Sequence         uint64
+	ConsumerSequence uint64
+	Deliveries       uint64
 }
 
 func refused(code config.Code) Result { return Result{Code: code} }

@@ -552,6 +552,9 @@ func (w *world) describe(r jetlog.Result) string {
 	for _, e := range r.Exhausted {
 		add("%s exhausted %d after %d", e.Consumer, e.Sequence, e.Deliveries)
 	}
+	for _, e := range r.Withdrawn {
+		add("%s awaited %d (%d), delivered %d times", e.Consumer, e.Sequence, e.ConsumerSequence, e.Deliveries)
+	}
 	return strings.Join(parts, ", ")
 }
 

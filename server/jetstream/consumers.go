@@ -254,7 +254,13 @@ func (s *Service) consumerPage(r *request, limit int) (*stream, []string, api.Pa
 	if err != nil {
 		return nil, nil, api.Paged{}, err
 	}
-	var names []string
+	names, err := t.consumerNames()
+	from, to, page := api.Page(len(names), q.Offset, limit)
+	return t, names[from:to], page, err
+}
+
+// consumerNames returns the names of the consumers that are not the server's own.
+func (t *stream) consumerNames() (names []string, err error) {
 	err = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
 		for _, c := range state.Consumers() {
 			if !hidden(c) {
@@ -263,8 +269,7 @@ func (s *Service) consumerPage(r *request, limit int) (*stream, []string, api.Pa
 		}
 		return nil
 	})
-	from, to, page := api.Page(len(names), q.Offset, limit)
-	return t, names[from:to], page, err
+	return names, err
 }
 
 // consumerList lists consumers with all about them.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/nats-io/nuid"
 
+	"runnel/jetlog"
 	"runnel/server/accounts"
 	"runnel/server/engine"
 	"runnel/server/jetstream/api"
@@ -154,6 +155,17 @@ func (e *events) Nak(s *delivery.Stream, consumer string, d delivery.Delivered) 
 // Terminated implements delivery.Events.
 func (e *events) Terminated(s *delivery.Stream, consumer string, d delivery.Delivered, reason string) {
 	e.tell(s.Account(), &api.Terminated{Delivery: delivered(s, consumer, d), Reason: reason, Domain: e.domain()})
+}
+
+// withdrawn tells that a consumer gets no answer to a message any more, since the message has gone.
+func (e *events) withdrawn(t *stream, w *jetlog.Withdrawn) {
+	e.tell(t.account.account, &api.Terminated{
+		Delivery: api.Delivery{
+			Stream: t.log.Name(), Consumer: w.Consumer, ConsumerSequence: w.ConsumerSequence, StreamSequence: w.Sequence,
+			Deliveries: w.Deliveries,
+		},
+		Reason: api.ReasonUnackedDeleted, Domain: e.domain(),
+	})
 }
 
 // AckSample implements delivery.Events.

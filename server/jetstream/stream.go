@@ -57,13 +57,15 @@ func (t *stream) open() {
 	s := t.account.service
 	t.ingest = s.ingest.Open(t.account.account, t.log, ingest.Hooks{
 		Stored:    t.stored,
+		Withdrawn: t.withdrawn,
 		Abandoned: func(batch, reason string) { s.events.batchAbandoned(t, batch, reason) },
 		Admit:     t.admit,
 	})
 	t.deliver = s.delivery.Open(t.account.account, t.log)
 	t.sources = s.sourcing.Open(t.account.account, t.log, sourcing.Hooks{
-		Stored: t.copied,
-		Admit:  t.admit,
+		Stored:    t.copied,
+		Withdrawn: t.withdrawn,
+		Admit:     t.admit,
 	})
 	t.count()
 	t.subscribe()
@@ -125,6 +127,13 @@ func (t *stream) stored(subject string, sequence uint64) {
 	t.storedTimed()
 }
 
+// withdrawn is told of messages that have gone while consumers awaited an answer to them. It is quick.
+func (t *stream) withdrawn(list []jetlog.Withdrawn) {
+	for i := range list {
+		t.account.service.events.withdrawn(t, &list[i])
+	}
+}
+
 // changed lets everything follow that messages have gone, or come, by something else than a publish.
 func (t *stream) changed() {
 	t.count()
@@ -159,6 +168,7 @@ func (t *stream) begin(c command.Command) (waiting, error) {
 func (t *stream) propose(c command.Command) (jetlog.Result, error) {
 	result, err := t.log.Propose(t.account.service.ctx, c)
 	if c.Kind() == command.KindExpire { // who expires goes on himself
+		t.withdrawn(result.Withdrawn)
 		return result, t.named(err)
 	}
 	return t.complete(result, err)
@@ -166,11 +176,13 @@ func (t *stream) propose(c command.Command) (jetlog.Result, error) {
 
 // complete goes on until nothing is left of what was asked for: it may be too much for one command.
 func (t *stream) complete(result jetlog.Result, err error) (jetlog.Result, error) {
+	t.withdrawn(result.Withdrawn)
 	for err == nil && result.More {
 		var next jetlog.Result
 		next, err = t.log.Propose(t.account.service.ctx, &command.Continue{Time: t.account.service.now()})
 		result.Removed += next.Removed
 		result.More = next.More
+		t.withdrawn(next.Withdrawn)
 	}
 	return result, t.named(err)
 }

@@ -212,8 +212,12 @@ func (s *Service) streamDelete(_ Outlet, r *request) (api.Answer, error) {
 		t.sources.Remove()
 	}
 	t.close()
+	consumers, _ := t.consumerNames() // none of one that could not be opened
 	if err := s.cfg.Store.Delete(t.log); err != nil {
 		return nil, err
+	}
+	for _, name := range consumers {
+		s.events.consumerAction(t, name, api.ActionDelete)
 	}
 	s.events.streamAction(t, api.ActionDelete)
 	return &api.PlainAnswer{Success: true}, nil

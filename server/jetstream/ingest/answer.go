@@ -62,6 +62,9 @@ func (s *Stream) conclude(a *acker, cfg *settings, r *record) {
 	if r.started && r.err == nil && r.result.Code == 0 && r.result.Stored {
 		s.stored(a, cfg, r)
 	}
+	if len(r.result.Withdrawn) > 0 && s.hooks.Withdrawn != nil {
+		s.hooks.Withdrawn(r.result.Withdrawn)
+	}
 	if r.step.batch != nil {
 		s.concludeStep(a, cfg, r)
 	} else if r.reply != "" && !cfg.noAck {

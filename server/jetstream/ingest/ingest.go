@@ -87,6 +87,8 @@ func (c *Config) fill() {
 type Hooks struct {
 	// Stored is called by the stream's acker for each message that was stored, in the order of the sequences.
 	Stored func(subject string, sequence uint64)
+	// Withdrawn is called when a message that was stored has made others go to whose delivery an answer was awaited.
+	Withdrawn func([]jetlog.Withdrawn)
 	// Abandoned is called when an atomic batch will not be completed, with one of the reasons of package api.
 	Abandoned func(batch, reason string)
 	// Admit says whether a message of this many bytes fits what the account and the server may still use; nil if so.

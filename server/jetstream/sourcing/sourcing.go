@@ -43,6 +43,8 @@ type Hooks struct {
 	// Stored is called for each message that was stored, with the result of that, in the order of one puller's
 	// messages. It may wait a little.
 	Stored func(m jetlog.Message, r jetlog.Result)
+	// Withdrawn is called when a message that was stored has made others go to whose delivery an answer was awaited.
+	Withdrawn func([]jetlog.Withdrawn)
 	// Admit says whether messages of this many bytes fit what the account and the server may still use; nil if so. A
 	// Hooks without it admits everything.
 	Admit func(bytes int) *api.Error

@@ -106,6 +106,9 @@ func (p *puller) settle(o *outcome) {
 	r.flights--
 	r.flightBytes -= o.bytes
 	r.settled++
+	if w := o.result.Withdrawn; len(w) > 0 && p.stream.hooks.Withdrawn != nil {
+		p.stream.hooks.Withdrawn(w)
+	}
 	switch ok := r.sink.settled(o); {
 	case !ok:
 		r.broken = true
