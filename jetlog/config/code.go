@@ -35,6 +35,8 @@ const (
 	MaxWaitingNegative        Code = 10087
 	HeartbeatNeedsPush        Code = 10088
 	FlowControlNeedsPush      Code = 10089
+	DirectNeedsPush           Code = 10090
+	DirectNeedsEphemeral      Code = 10091
 	DeliverPolicyInvalid      Code = 10094
 	SamplingInvalid           Code = 10095
 	HeaderTooLarge            Code = 10097

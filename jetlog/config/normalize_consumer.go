@@ -39,6 +39,7 @@ func (c Consumer) Normalized(stream *Stream, limits Limits, pedantic bool) (Cons
 		(*Consumer).checkDeliver,
 		(*Consumer).normalizeFilters,
 		func(c *Consumer) error { return c.checkPush(stream) },
+		(*Consumer).checkDirect,
 		(*Consumer).normalizePull,
 		(*Consumer).checkFlowAck,
 		func(c *Consumer) error { return c.normalizeInactive(stream, limits) },
@@ -230,6 +231,17 @@ func (c *Consumer) checkPush(stream *Stream) error {
 	return nil
 }
 
+// checkDirect lets consumers of mirrors and sources, which lists do not show, be only what those need.
+func (c *Consumer) checkDirect() error {
+	switch {
+	case c.Direct && !c.Push():
+		return refuse(DirectNeedsPush)
+	case c.Direct && c.Durable != "":
+		return refuse(DirectNeedsEphemeral)
+	}
+	return nil
+}
+
 // normalizePull looks at what only makes sense for a consumer that is asked.
 func (c *Consumer) normalizePull() error {
 	if c.Push() {
@@ -319,10 +331,10 @@ func (c *Consumer) checkStream(stream *Stream) error {
 		return nil
 	}
 	switch {
-	case c.Ack != AckExplicit && c.Ack != AckFlowControl && c.Push():
-		return refuse(WorkQueueAck)
-	case c.Ack != AckExplicit && c.Ack != AckFlowControl:
+	case c.Ack == AckNone && !c.Push():
 		return refuse(WorkQueuePullAck)
+	case c.Ack != AckExplicit && c.Ack != AckFlowControl:
+		return refuse(WorkQueueAck)
 	case c.Deliver != DeliverAll:
 		return refuse(WorkQueueDeliverAll)
 	}

@@ -85,12 +85,12 @@ func (s *Stream) checkSources() error {
 // key returns what makes a source another one.
 func (s *Source) key() string {
 	var external External
-	var consumer SourceConsumer
+	var consumer string
 	if s.External != nil {
 		external = *s.External
 	}
 	if s.Consumer != nil {
-		consumer = *s.Consumer
+		consumer = s.Consumer.Name
 	}
 	return fmt.Sprintf("%q %q %q %q %q", s.Name, s.FilterSubject, s.Transforms, external, consumer)
 }

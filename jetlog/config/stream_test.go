@@ -152,6 +152,14 @@ func TestStreamRefusals(t *testing.T) {
 		{`{"name":"S","sources":[{"name":"a.b"}]}`, 10141, ""},
 		{`{"name":"S","sources":[null]}`, 10141, ""},
 		{`{"name":"S","sources":[{"name":"O"},{"name":"O"}]}`, 10140, ""},
+		{
+			`{"name":"S","sources":[{"name":"O","consumer":{"name":"c","deliver_subject":"d"}},` +
+				`{"name":"O","consumer":{"name":"c","deliver_subject":"e"}}]}`, 10140, "",
+		},
+		{
+			`{"name":"S","sources":[{"name":"O","consumer":{"name":"c","deliver_subject":"d"}},` +
+				`{"name":"O","consumer":{"name":"e","deliver_subject":"d"}}]}`, 0, "",
+		},
 		{`{"name":"S","sources":[{"name":"O","filter_subject":"a"},{"name":"O"}]}`, 0, ""},
 		{`{"name":"S","sources":[{"name":"O","filter_subject":"a..b"}]}`, 10052, "invalid subject"},
 		{`{"name":"S","sources":[{"name":"O","filter_subject":"a","subject_transforms":[{"src":"","dest":""}]}]}`, 10144, ""},

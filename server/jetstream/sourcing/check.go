@@ -95,11 +95,19 @@ func checkConsumer(s *config.Source, cfg *config.Stream) error {
 		return api.NewError(api.SourceConsumerInvalid)
 	}
 	for _, other := range origins(cfg) {
-		if other != s && other.Name == s.Name && other.Consumer != nil && *other.Consumer == *c {
+		if other != s && other.Name == s.Name && other.Consumer != nil && other.Consumer.Name == c.Name && sameAPI(other, s) {
 			return api.NewError(api.SourceConsumerDuplicate)
 		}
 	}
 	return nil
+}
+
+// sameAPI reports whether two origins are asked through the same API.
+func sameAPI(a, b *config.Source) bool {
+	if a.External == nil || b.External == nil {
+		return a.External == b.External
+	}
+	return a.External.API == b.External.API
 }
 
 // cyclic tells whether a message could come back to a stream by what it copies, or come to it both from a source and

@@ -106,3 +106,51 @@ func TestCheckConsumers(t *testing.T) {
 		t.Error("a stream may get what its source sends")
 	}
 }
+
+func TestCheckSameConsumer(t *testing.T) {
+	consumer := func(name, subject string) *config.SourceConsumer {
+		return &config.SourceConsumer{Name: name, DeliverSubject: subject}
+	}
+	transform := []config.Transform{{Source: "o.1", Destination: "x"}}
+	tests := []struct {
+		name string
+		a, b config.Source
+		code int
+	}{
+		{"same", config.Source{Consumer: consumer("c", "d")}, config.Source{Consumer: consumer("c", "d"), Transforms: transform}, 10216},
+		{
+			"same to elsewhere",
+			config.Source{Consumer: consumer("c", "d")},
+			config.Source{Consumer: consumer("c", "e"), Transforms: transform},
+			10216,
+		},
+		{"another", config.Source{Consumer: consumer("c", "d")}, config.Source{Consumer: consumer("e", "d")}, 0},
+		{
+			"another API",
+			config.Source{Consumer: consumer("c", "d")},
+			config.Source{Consumer: consumer("c", "d"), External: &config.External{API: "$JS.D.API"}},
+			0,
+		},
+		{
+			"the same API",
+			config.Source{Consumer: consumer("c", "d"), External: &config.External{API: "$JS.D.API"}},
+			config.Source{Consumer: consumer("c", "d"), External: &config.External{API: "$JS.D.API"}, Transforms: transform},
+			10216,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.a.Name, tt.b.Name = "O", "O"
+			cfg := source(tt.a)
+			cfg.Sources = append(cfg.Sources, &tt.b)
+			err := sourcing.Check(&cfg, func(string) *config.Stream { return nil })
+			code := 0
+			if e := (*api.Error)(nil); errors.As(err, &e) {
+				code = e.ErrCode
+			}
+			if code != tt.code {
+				t.Errorf("got %v, want %d", err, tt.code)
+			}
+		})
+	}
+}
