@@ -93,7 +93,9 @@ func (s *Server) subscribeIn(a *accounts.Account, pattern string, handler func(s
 			return
 		}
 		m = m.Clone()
-		r := system.Request{Subject: string(m.Subject), Reply: string(m.Reply), Header: m.Header, Payload: m.Payload}
+		r := system.Request{
+			Account: a.Name(), Subject: string(m.Subject), Reply: string(m.Reply), Header: m.Header, Payload: m.Payload,
+		}
 		if m.From != nil {
 			r.Requester = requester(m.From)
 		}

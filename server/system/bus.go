@@ -24,6 +24,9 @@ type Bus interface {
 
 // Request is a message that a client published on a subject of a service.
 type Request struct {
+	// Account is where the request arrived and the answer goes. It is not that of the requester where another account
+	// imports the service.
+	Account   string
 	Subject   string
 	Reply     string // empty when no answer is wanted
 	Header    []byte // complete header block or nil

@@ -67,6 +67,7 @@ func (b *fakeBus) request(account string, r system.Request) int {
 		}
 	}
 	b.mu.Unlock()
+	r.Account = account
 	for _, s := range takers {
 		s.handler(r)
 	}

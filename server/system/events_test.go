@@ -280,8 +280,9 @@ func TestOwnQueueForAccounts(t *testing.T) {
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for range system.MaxAccountRequests + 5 {
-		bus.request("A", system.Request{Subject: "$SYS.REQ.SERVER.PING.CONNZ", Reply: "r", Requester: system.Requester{Account: "A"}})
+	for i := range system.MaxAccountRequests + 5 {
+		from := []string{"A", "SYS"}[i%2] // SYS: by an import
+		bus.request(from, system.Request{Subject: "$SYS.REQ.SERVER.PING.CONNZ", Reply: "r", Requester: system.Requester{Account: "A"}})
 	}
 	bus.request("SYS", system.Request{Subject: "$SYS.REQ.SERVER.PING.CONNZ", Reply: "r", Requester: system.Requester{Account: "SYS"}})
 	q := s.Queues()

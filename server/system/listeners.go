@@ -23,7 +23,7 @@ const (
 // call is a request on its way to a service.
 type call struct {
 	Request
-	from    string // account that the request came from and the reply goes to
+	from    string // account that the request arrived in and the reply goes to
 	about   string // account that the answer is limited to, empty = all
 	service service
 	scope   scope
@@ -65,13 +65,10 @@ func (s *System) listeners(serverID, systemAccount string) []listener {
 func (s *System) receiver(l listener) func(Request) {
 	system := s.cfg.Pages.Identity().SystemAccount
 	return func(r Request) {
-		c := call{Request: r, from: l.account, service: l.service, scope: l.scope}
-		if l.account == EveryAccount {
-			c.from = r.Requester.Account
-		}
-		if c.from == "" {
+		if l.account == EveryAccount && r.Requester.Account == "" {
 			return // not from a client that has logged in
 		}
+		c := call{Request: r, from: r.Account, service: l.service, scope: l.scope}
 		switch l.scope {
 		case ownAccount:
 			if c.from == system {
@@ -92,7 +89,7 @@ func (s *System) receiver(l listener) func(Request) {
 // account.
 func (s *System) queueFor(c *call, system string) *queue[call] {
 	switch {
-	case c.from != system || system == "":
+	case c.from != system || system == "" || c.Requester.Account != system:
 		return s.account
 	case c.service.name == "RELOAD" || c.service.name == "PROFILEZ":
 		return s.slow

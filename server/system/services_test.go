@@ -168,6 +168,27 @@ func TestOrdinaryAccounts(t *testing.T) {
 	})
 }
 
+// TestImportedService checks what a user gets whose account imports a service of the system account: the answer goes back
+// the way the request came, and counts are about the own account.
+func TestImportedService(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for _, tt := range []struct{ subject, body, want string }{
+			{"$SYS.DEBUG.SUBSCRIBERS", "foo.1", "2"},
+			{"$SYS.DEBUG.SUBSCRIBERS", "$SYS.x", "0"},
+			{"$SYS.REQ.ACCOUNT.A.STATZ", "", `"account_statz":[{"acc":"A"`},
+		} {
+			w.bus.request("SYS", system.Request{
+				Subject: tt.subject, Reply: "_R_.1", Payload: []byte(tt.body), Requester: system.Requester{CID: 7, Account: "A", User: "ann"},
+			})
+			synctest.Wait()
+			got := w.bus.take()
+			if len(got) != 1 || got[0].account != "SYS" || got[0].subject != "_R_.1" || !strings.Contains(string(got[0].payload), tt.want) {
+				t.Errorf("%s %s: got %+v, want %s on _R_.1 in SYS", tt.subject, tt.body, texts(got), tt.want)
+			}
+		}
+	})
+}
+
 func TestUserInfo(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.bus.request("A", system.Request{Subject: "$SYS.REQ.USER.INFO", Reply: "_INBOX.1", Requester: system.Requester{
