@@ -33,3 +33,18 @@ func (t *Tree[V]) WatchNodes() int {
 	}
 	return count(&t.watches.root) + len(t.watches.leaves)
 }
+
+// Places returns how many places there are for patterns below the root.
+func (p *Patterns[V]) Places() int {
+	var count func(n *place[V]) int
+	count = func(n *place[V]) (sum int) {
+		for _, child := range n.literals {
+			sum += 1 + count(child)
+		}
+		if n.star != nil {
+			sum += 1 + count(n.star)
+		}
+		return sum
+	}
+	return count(&p.root)
+}

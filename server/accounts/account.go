@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"math"
 	"sync/atomic"
 
 	"runnel/subjects"
@@ -14,8 +15,11 @@ const (
 	SystemName = "$SYS"
 )
 
+// Nothing is the limit that allows none at all.
+const Nothing = math.MinInt64
+
 // Limits bound what the users of one account may use together. Zero or less
-// means no limit.
+// means no limit, but for Nothing.
 type Limits struct {
 	// MaxConnections is the number of client connections at the same time.
 	MaxConnections int64
@@ -136,7 +140,7 @@ func (a *Account) unused() bool {
 func reserve(counter *atomic.Int64, limit int64) bool {
 	for {
 		n := counter.Load()
-		if limit > 0 && n >= limit {
+		if limit == Nothing || limit > 0 && n >= limit {
 			return false
 		}
 		if counter.CompareAndSwap(n, n+1) {

@@ -53,8 +53,8 @@ func (c *Credentials) Anonymous() bool {
 	return c.Username == "" && c.Password == "" && c.Token == "" && c.NKey == ""
 }
 
-// display names the client in logs, without a secret.
-func (c *Credentials) display() string {
+// Display names the client in logs and events as it names itself, without a secret.
+func (c *Credentials) Display() string {
 	switch {
 	case c.NKey != "":
 		return c.NKey
@@ -99,7 +99,7 @@ func (p *Policy) authenticateOpen(c *Credentials) *Identity {
 		m = byNothing
 	}
 	id := p.openIdentity(m, c.Type)
-	id.Username, id.display = c.Username, c.display()
+	id.Username, id.display = c.Username, c.Display()
 	return id
 }
 
@@ -180,7 +180,7 @@ func (p *Policy) identifyToken(c *Credentials) (*Identity, error) {
 		return nil, ErrToken
 	}
 	id := p.token.identity(byToken, c.Type)
-	id.Username, id.display = c.Username, c.display()
+	id.Username, id.display = c.Username, c.Display()
 	return id, nil
 }
 
@@ -191,7 +191,7 @@ func (p *Policy) identifyPassword(c *Credentials) (*Identity, error) {
 	u := p.users[c.Username]
 	if u == nil || p.mapCertificates && u.secret.same(&p.empty) {
 		p.dummy.matches(c.Password, p.key)
-		return nil, fmt.Errorf("%w: user %q", ErrUnknownUser, short(c.display()))
+		return nil, fmt.Errorf("%w: user %q", ErrUnknownUser, short(c.Display()))
 	}
 	if !u.secret.matches(c.Password, p.key) {
 		if u.secret.cost() < p.dummy.cost() {

@@ -14,6 +14,10 @@ import (
 //
 // Whoever remembers what it says takes a stamp of the account's interest first: every change
 // makes these invalid after it was made.
+//
+// A message that has come through a stream import goes on through Streams only, a request that has come
+// through a service import through Services only, and neither meets a Mapping. So nothing goes in a
+// circle, and each of the two kinds must be free of cycles only by itself.
 type Crossings struct {
 	mu       sync.RWMutex // guards all below; nothing else is locked while it is held
 	mappings *mappings

@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -53,7 +54,7 @@ func newDefinition(a *Account, cfg *AccountConfig) (*definition, []error) {
 	for i := range cfg.Exports {
 		fail(fmt.Sprintf("exports[%d]: ", i), d.addExport(&cfg.Exports[i], i))
 	}
-	seen := make(map[ImportConfig]bool, len(cfg.Imports))
+	seen := make(map[importKey]bool, len(cfg.Imports))
 	for i := range cfg.Imports {
 		fail(fmt.Sprintf("imports[%d]: ", i), d.addImport(&cfg.Imports[i], i, seen))
 	}
@@ -79,11 +80,6 @@ func (t *TraceConfig) validate() error {
 func (d *definition) addExport(cfg *ExportConfig, order int) error {
 	if err := cfg.validate(); err != nil {
 		return err
-	}
-	for e := range d.exports.Overlapping(cfg.Subject) {
-		if e.Service == cfg.Service && e.Subject == cfg.Subject {
-			return fmt.Errorf("the %v %q is exported by exports[%d] already", kind(cfg.Service), cfg.Subject, e.order)
-		}
 	}
 	d.exports.Add(cfg.Subject, &export{cfg, order})
 	return nil
@@ -124,46 +120,53 @@ func tokenAt(subject string, n int) string {
 	return ""
 }
 
+// importKey is what two imports of an account must not have in common. Requests would not know which
+// of two services of one account they are for; two accounts may offer the same service.
+type importKey struct {
+	service                    bool
+	account, remote, local, to string
+}
+
 // addImport checks and adds an import. seen has those before it.
-func (d *definition) addImport(cfg *ImportConfig, order int, seen map[ImportConfig]bool) error {
-	same := ImportConfig{Service: cfg.Service, Account: cfg.Account, Subject: cfg.Subject, To: cfg.To}
-	if seen[same] {
-		return fmt.Errorf("the same %v is imported twice", kind(cfg.Service))
-	}
-	seen[same] = true
+func (d *definition) addImport(cfg *ImportConfig, order int, seen map[importKey]bool) error {
 	r, err := newRoute(cfg.Subject, cfg.To)
 	if err != nil {
 		return err
 	}
+	key := importKey{service: cfg.Service, account: cfg.Account, local: r.local}
+	if !cfg.Service {
+		key.remote, key.to = cfg.Subject, cfg.To
+	}
+	if seen[key] {
+		return fmt.Errorf("a %v of account %q is imported as %q already", kind(cfg.Service), cfg.Account, r.local)
+	}
+	seen[key] = true
 	d.imports = append(d.imports, &wanted{cfg, r, order})
 	return nil
 }
 
-// find returns the export that an import by another account goes through: the one of exactly its
-// subject, or else the first that includes it and is for the importer. Without any it returns
-// ErrNotExported or ErrNotAllowed.
-func (d *definition) find(importer *definition, w *wanted) (best *export, err error) {
-	err = ErrNotExported
+// find returns the export that an import by another account goes through: the first that includes
+// its subject and is for the importer. Where there are exports of exactly that subject, the others do
+// not count. Without any it returns ErrNotExported or ErrNotAllowed.
+func (d *definition) find(importer *definition, w *wanted) (*export, error) {
+	var found []*export
 	for e := range d.exports.Overlapping(w.Subject) {
-		if e.Service != w.Service || !subjects.Subset(w.Subject, e.Subject) {
-			continue
-		}
-		allowed := e.allows(importer, w)
-		if e.Subject == w.Subject {
-			best = e
-			if !allowed {
-				return nil, ErrNotAllowed
-			}
-			return best, nil
-		}
-		switch {
-		case !allowed && best == nil:
-			err = ErrNotAllowed
-		case allowed && (best == nil || e.order < best.order):
-			best, err = e, nil
+		if e.Service == w.Service && subjects.Subset(w.Subject, e.Subject) {
+			found = append(found, e)
 		}
 	}
-	return best, err
+	if len(found) == 0 {
+		return nil, ErrNotExported
+	}
+	exactly := func(e *export) bool { return e.Subject == w.Subject }
+	if slices.ContainsFunc(found, exactly) {
+		found = slices.DeleteFunc(found, func(e *export) bool { return !exactly(e) })
+	}
+	found = slices.DeleteFunc(found, func(e *export) bool { return !e.allows(importer, w) })
+	if len(found) == 0 {
+		return nil, ErrNotAllowed
+	}
+	return slices.MinFunc(found, func(a, b *export) int { return cmp.Compare(a.order, b.order) }), nil
 }
 
 // allows reports whether the export is for that import of an account.

@@ -3,7 +3,6 @@ package accounts
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"runnel/subjects"
 )
@@ -48,7 +47,7 @@ func newMapping(cfg *MappingConfig, order int) (*Mapping, error) {
 			return nil, err
 		}
 		limit += d.Weight
-		lossy = lossy || isSource(cfg.Source, d.Subject)
+		lossy = lossy || d.Subject == cfg.Source
 		m.choices = append(m.choices, choice{limit, to})
 	}
 	if limit < allWeights && !lossy {
@@ -71,23 +70,6 @@ func newDestination(source, destination string) (*subjects.Transform, error) {
 		return subjects.NewTransform(source, "")
 	}
 	return subjects.NewTransform(source, destination)
-}
-
-// isSource reports whether a valid destination leaves all subjects of source as they are.
-func isSource(source, destination string) bool {
-	if source == destination {
-		return true
-	}
-	pattern, places, err := localPattern(destination)
-	if err != nil || pattern != source || len(places) != strings.Count(backwards(source, places), "$") {
-		return false
-	}
-	for from, to := range places {
-		if from != to {
-			return false
-		}
-	}
-	return true
 }
 
 // Source returns the pattern of the subjects that the mapping is for.
