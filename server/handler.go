@@ -36,7 +36,9 @@ func (s *Server) Authenticate(c *engine.Conn, o *wire.Connect) (*accounts.Identi
 // rejected logs and publishes that a client was refused, and returns what the client is told.
 func (s *Server) rejected(c *engine.Conn, o *wire.Connect, why string) error {
 	s.logger.Error("authentication error", "cid", c.ID(), "client", c.Meta().IP, "user", o.User, "error", why)
-	s.system.AuthError(s.connection(c))
+	refused, claimed := s.connection(c), credentials(c, o)
+	refused.User = claimed.Display()
+	s.system.AuthError(refused)
 	return accounts.ErrAuthorization
 }
 

@@ -257,8 +257,14 @@ func TestEvents(t *testing.T) {
 	wrong.Send(user("a", "wrong"))
 	wrong.Expect("-ERR 'Authorization Violation'")
 	e = decode(refused)
-	if e.Reason != "Authentication Failure" || e.Client.User == "a" && e.Client.Acc == "A" {
-		t.Errorf("refusal = %+v", e)
+	if e.Reason != "Authentication Failure" || e.Client.User != "a" || e.Client.Acc != "" {
+		t.Errorf("refusal = %+v, want one of somebody who says to be a", e)
+	}
+	wrong = servertest.Dial(t, s)
+	wrong.Send(login(`"auth_token":"s3cr3t"`))
+	wrong.Expect("-ERR 'Authorization Violation'")
+	if e = decode(refused); e.Client.User != "[REDACTED]" {
+		t.Errorf("refusal = %+v, want one without the token", e)
 	}
 	var z answer
 	if err := json.Unmarshal(next(t, stats).Data, &z); err != nil || z.Statsz == nil {
