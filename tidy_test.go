@@ -79,6 +79,7 @@ var layers = []layer{
 	{"server/wire", "subjects headers", ""},
 	{"server/accounts", "subjects", nkeys + " " + crypto},
 	{"server/operator", "subjects server/accounts", natsjwt + " " + nkeys},
+	{"server/callout", "headers server/wire", natsjwt + " " + nkeys},
 	{"server/operator/resolver", "", ""},
 	{"server/jetstream/api", "subjects headers jetlog/config", ""},
 	{"server/jetstream/claims", "", ""},
