@@ -36,6 +36,7 @@ func (s *Stream) copy(c *command.Copy, m Messages) (Result, error) {
 		}
 		if c.Through > s.state.Last {
 			s.state.Last = c.Through
+			s.state.LastTime = max(s.state.LastTime, c.Time)
 			return Result{}, s.moveFirst(b)
 		}
 		return Result{}, nil

@@ -59,7 +59,7 @@ type Copy struct {
 	// command is applied, nothing is stored.
 	From uint64
 	// Through is the sequence up to which there is nothing else to copy, 0 for that of the last
-	// message. The stream goes on behind it.
+	// message. The stream goes on behind it, as if what was passed over last had come at Time.
 	Through  uint64
 	Messages []Copied
 }

@@ -199,7 +199,9 @@ func (b *rebuilding) propose(c command.Command) (jetlog.Result, error) {
 func (b *rebuilding) finish() error {
 	now := b.account.service.now()
 	if through := b.state.LastSequence; through > b.last {
-		if _, err := b.propose(&command.Copy{Time: now, From: b.last + 1, Through: through}); err != nil {
+		// The last message has gone, and is known by its time only, which may not be ahead of ours.
+		at := min(max(jetlog.Nanoseconds(b.state.LastTime), 0), now)
+		if _, err := b.propose(&command.Copy{Time: at, From: b.last + 1, Through: through}); err != nil {
 			return err
 		}
 	}

@@ -1,10 +1,12 @@
 package sourcing_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,7 +58,9 @@ type origin struct {
 	silent   bool       // does not answer
 	absent   bool       // nobody gets requests
 	policy   string     // of acknowledgement; default none
-	floor    uint64     // delivered.stream_seq that a reset answers with
+	floor    uint64     // delivered.stream_seq that is answered with, and before which nothing is sent
+	last     uint64     // last_seq of infos, 0 for that of the last message
+	infos    int        // that were asked for
 	deleted  []string
 }
 
@@ -89,6 +93,16 @@ func (o *origin) publish(_ *accounts.Account, subject, reply string, header, pay
 		o.mu.Unlock()
 		return 1
 	}
+	if strings.HasPrefix(subject, "$JS.API.STREAM.INFO.") {
+		o.infos++
+		last := o.last
+		if n := len(o.messages); n > 0 && last == 0 {
+			last = o.messages[n-1].Sequence
+		}
+		o.mu.Unlock()
+		o.send(reply, "", "", nil, fmt.Appendf(nil, `{"state":{"last_seq":%d}}`, last))
+		return 1
+	}
 	o.requests = append(o.requests, r)
 	absent, silent := o.absent, o.silent
 	o.mu.Unlock()
@@ -104,8 +118,6 @@ func (o *origin) publish(_ *accounts.Account, subject, reply string, header, pay
 // answer makes the consumer of a request, and sends what it is to get.
 func (o *origin) answer(r *request) {
 	o.mu.Lock()
-	body := fmt.Sprintf(`{"name":"C%d","num_pending":%d,"config":{"ack_policy":%q,"deliver_subject":"shared"},"delivered":{"stream_seq":%d}}`,
-		len(o.requests), len(o.messages), o.policy, o.floor)
 	header := headers.Build(headers.Field{Name: sourcing.IdentityHeader, Value: o.identity})
 	if known, _ := headers.Get([]byte(r.header), sourcing.IdentityHeader); len(known) > 0 && string(known) != o.identity {
 		o.mu.Unlock()
@@ -130,6 +142,8 @@ func (o *origin) answer(r *request) {
 			send = append(send, m)
 		}
 	}
+	body := fmt.Sprintf(`{"name":"C%d","num_pending":%d,"config":{"ack_policy":%q,"deliver_subject":"shared"},"delivered":{"stream_seq":%d}}`,
+		len(o.requests), len(send), o.policy, o.floor)
 	o.mu.Unlock()
 	o.send(r.reply, "", "", header, []byte(body))
 	for _, m := range send {
@@ -363,6 +377,7 @@ type fixture struct {
 	all     *sourcing.Sourcing
 	stream  *sourcing.Stream
 	account *accounts.Account
+	logged  bytes.Buffer // by pullers that are at rest
 	mu      sync.Mutex
 	stored  []string   // what the hook was told
 	full    *api.Error // why nothing is admitted, nil if all is
@@ -388,7 +403,9 @@ func begin(t *testing.T, cfg config.Stream, o *origin) *fixture {
 }
 
 func (f *fixture) open() {
-	f.all = sourcing.New(sourcing.Config{Subscribe: f.subscribe, Publish: f.publish})
+	f.all = sourcing.New(sourcing.Config{
+		Subscribe: f.subscribe, Publish: f.publish, Logger: slog.New(slog.NewTextHandler(&f.logged, nil)),
+	})
 	f.stream = f.all.Open(f.account, f.log, sourcing.Hooks{Stored: func(m jetlog.Message, _ jetlog.Result) {
 		f.mu.Lock()
 		defer f.mu.Unlock()

@@ -18,10 +18,12 @@ const (
 //
 // Invariant: once what is in flight is carried out, last is the last sequence of the stream.
 type mirrorSink struct {
-	p     *puller
-	last  uint64
-	batch []command.Copied
-	bytes int
+	p    *puller
+	last uint64
+	// identity is of the origin that was copied from last, empty if it is not known: a start forgets it.
+	identity string
+	batch    []command.Copied
+	bytes    int
 }
 
 func (k *mirrorSink) start() (position, error) {
@@ -31,7 +33,26 @@ func (k *mirrorSink) start() (position, error) {
 }
 
 // from accepts every origin: one that was made anew is followed as soon as it is beyond what is here.
-func (k *mirrorSink) from(string) bool { return true }
+func (k *mirrorSink) from(identity string) bool {
+	if k.identity != "" && identity != "" && identity != k.identity && k.last > 0 {
+		k.p.stream.sourcing.cfg.Logger.Warn("the origin of a mirror was made anew: what it stores up to the last sequence of the mirror is not copied",
+			"stream", k.p.stream.log.Name(), "origin", k.p.source.Name, "last", k.last)
+	}
+	if identity != "" {
+		k.identity = identity
+	}
+	return true
+}
+
+// pass moves the stream on as far as the origin has, so that it goes on like that one should it be promoted.
+func (k *mirrorSink) pass(sequence uint64) {
+	if sequence <= k.last {
+		return
+	}
+	c := &command.Copy{From: k.last + 1, Through: sequence} // nobody tells when the last was stored
+	k.last = sequence
+	k.p.launch(c, &outcome{sequence: sequence})
+}
 
 func (k *mirrorSink) forget() {}
 

@@ -164,6 +164,83 @@ func TestMirrorResumes(t *testing.T) {
 	})
 }
 
+// TestMirrorPasses sees that a mirror goes to where its origin is that has nothing more of what it had.
+func TestMirrorPasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOrigin()
+		o.floor = 3
+		f := begin(t, mirror(config.Source{}), o)
+		f.has(t, "")
+		if s := f.log.State(); s.First != 4 || s.Last != 3 || s.LastTime != 0 {
+			t.Errorf("behind a purge: %+v", s)
+		}
+		o.add(4, "a", "x")
+		f.has(t, "4 a x")
+		f.stream.Close()
+		o.change(func() { o.floor = 9 })
+		f.open()
+		f.has(t, "4 a x")
+		if s := f.log.State(); s.Last != 9 {
+			t.Errorf("behind another purge: %+v", s)
+		}
+		o.add(10, "a", "y")
+		f.has(t, "4 a x, 10 a y")
+	})
+}
+
+// TestMirrorOfAnother sees that it is told when the origin is behind its mirror, and that it is followed later.
+func TestMirrorOfAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOrigin()
+		o.add(1, "a", "x")
+		o.add(2, "a", "y")
+		f := begin(t, mirror(config.Source{}), o)
+		f.has(t, "1 a x, 2 a y")
+		if o.infos != 0 {
+			t.Errorf("asked %d times for nothing", o.infos)
+		}
+		o.change(func() {
+			o.identity, o.messages = "another", nil
+			o.messages = append(o.messages, jetlog.Message{Sequence: 1, Subject: "b", Payload: []byte("z")})
+		})
+		f.all.Appeared(f.account, "O")
+		f.has(t, "1 a x, 2 a y")
+		if e := f.stream.Mirror().Error; e == nil || e.ErrCode != 10225 || !strings.Contains(e.Description, "ends at 1") {
+			t.Errorf("info has %v", e)
+		}
+		for _, want := range []string{"origin of a mirror was made anew", "ends before what its mirror has"} {
+			if !strings.Contains(f.logged.String(), want) {
+				t.Errorf("%q is not in the log:\n%s", want, f.logged.String())
+			}
+		}
+		o.add(2, "b", "lost")
+		o.add(3, "b", "z")
+		f.has(t, "1 a x, 2 a y, 3 b z")
+		if e := f.stream.Mirror().Error; e != nil {
+			t.Errorf("info still has %v", e)
+		}
+	})
+}
+
+// TestMirrorAsBefore sees that nothing is told of an origin that is as far as its mirror, or that does not say.
+func TestMirrorAsBefore(t *testing.T) {
+	for name, last := range map[string]uint64{"same": 2, "beyond, but not of what is copied": 7} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := newOrigin()
+				o.add(2, "a", "x")
+				f := begin(t, mirror(config.Source{}), o)
+				o.change(func() { o.last = last })
+				f.all.Appeared(f.account, "O")
+				f.has(t, "2 a x")
+				if e := f.stream.Mirror().Error; e != nil || o.infos != 1 || f.logged.Len() > 0 {
+					t.Errorf("info has %v after %d questions, log %q", e, o.infos, f.logged.String())
+				}
+			})
+		})
+	}
+}
+
 // TestRecreates sees that the consumer is made anew behind the last message, when it has become unusable.
 func TestRecreates(t *testing.T) {
 	tests := []struct {

@@ -25,6 +25,7 @@ type session struct {
 	acknowledges bool   // answers to flow control acknowledge
 	shared       bool   // the consumer was there before, and delivers where it did
 	rewound      bool   // it was asked for what had been acknowledged
+	comparing    bool   // the origin was asked how far it is
 	next         uint64 // sequence of the consumer that comes next
 	from         uint64 // sequence of the origin that was here when it began
 }
@@ -185,11 +186,14 @@ func (p *puller) metadata() map[string]string {
 	}
 }
 
-// consumerAnswer is what is read of the answer to a create or a reset.
+// consumerAnswer is what is read of the answer to a create or a reset, or, for its state, to a stream info.
 type consumerAnswer struct {
-	Error   *api.Error `json:"error"`
-	Name    string     `json:"name"`
-	Pending uint64     `json:"num_pending"`
+	Error *api.Error `json:"error"`
+	State *struct {
+		Last uint64 `json:"last_seq"`
+	} `json:"state"`
+	Name    string `json:"name"`
+	Pending uint64 `json:"num_pending"`
 	Config  struct {
 		Ack            string `json:"ack_policy"`
 		DeliverSubject string `json:"deliver_subject"`
@@ -202,7 +206,11 @@ type consumerAnswer struct {
 // answered takes the origin's answer.
 func (p *puller) answered(m *engine.Message) {
 	s := p.session
-	if s == nil || s.answered {
+	switch {
+	case s != nil && s.comparing:
+		p.compare(s, m)
+		return
+	case s == nil || s.answered:
 		return
 	}
 	var a consumerAnswer
@@ -240,6 +248,30 @@ func (p *puller) answered(m *engine.Message) {
 	p.heard = time.Now()
 	p.shown.lag, p.shown.failed = a.Pending, p.run.refusal
 	p.mu.Unlock()
+	if s.shared || s.acknowledges || !p.mirror {
+		return
+	}
+	p.run.sink.pass(min(a.Delivered.Stream, sequenceMost))
+	if s.from > 0 && a.Pending == 0 {
+		s.comparing = true
+		p.publish(p.call("STREAM.INFO", p.source.Name), s.reply, nil, nil)
+	}
+}
+
+// compare takes what the origin of a mirror says of itself. If it ends before what is here it was made anew, or has lost
+// what it had: until it has come as far nothing of it is copied, which its owner has to know.
+func (p *puller) compare(s *session, m *engine.Message) {
+	s.comparing = false
+	var a consumerAnswer
+	if json.Unmarshal(m.Payload, &a) != nil || a.State == nil || a.State.Last >= s.from {
+		return // or nobody who may tell
+	}
+	p.stream.sourcing.cfg.Logger.Warn("the origin ends before what its mirror has: it was made anew, or has lost messages; nothing is copied until it has come as far",
+		"stream", p.stream.log.Name(), "origin", p.source.Name, "origin_last", a.State.Last, "last", s.from)
+	p.show(func(v *shown) {
+		v.failed = api.NewError(api.IdentityMismatch, "stream "+p.source.Name+" ends at "+strconv.FormatUint(a.State.Last, 10)+
+			", before what was copied of it: it was made anew, or has lost messages")
+	})
 }
 
 // rewind asks a consumer that somebody has made for what was acknowledged and is not here: messages have been lost

@@ -41,6 +41,8 @@ type sink interface {
 	// from notes the identity of the origin, empty if it has none, and is false if it is not the one that messages came
 	// from before.
 	from(identity string) bool
+	// pass goes on behind a sequence of the origin, before which it has nothing more. Nothing was added yet.
+	pass(sequence uint64)
 	// forget lets the next start begin at the beginning, since the origin is another one.
 	forget()
 }
