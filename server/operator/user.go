@@ -110,19 +110,45 @@ func (a *Account) review(u *User, c *Client, now time.Time) (*Permit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := inTime(&u.claims.ClaimsData, now); err != nil {
-		return nil, err
-	}
 	switch {
 	case limits.BearerToken && a.claims.Limits.DisallowBearer:
 		return nil, ErrBearer
-	case limits.ProxyRequired && !c.Proxied:
-		return nil, ErrProxy
 	case a.claims.IsClaimRevoked(u.claims):
 		return nil, ErrRevoked
 	}
-	permit := &Permit{MaxSubscriptions: limits.Subs, MaxPayload: limits.Payload, Bearer: limits.BearerToken}
-	if permit.ConnectionTypes, err = connectionTypes(limits.AllowedConnectionTypes, c.Type); err != nil {
+	permit, err := u.permit(limits, c, now)
+	if err == nil && permit.Permissions == nil {
+		permit.Permissions = permissions(&a.claims.DefaultPermissions)
+	}
+	return permit, err
+}
+
+// Audience is whom the JWT is for; users who log in with theirs have none.
+func (u *User) Audience() string { return u.claims.Audience }
+
+// Permit tells what a user may do now who has no account with a JWT, only an issuer that the caller has its own reasons
+// to trust. A JWT that speaks of an account beside its issuer is none of that kind.
+func (u *User) Permit(c *Client, now time.Time) (*Permit, error) {
+	if u.claims.IssuerAccount != "" {
+		return nil, fmt.Errorf("user %s: %w: an issuer_account is named where no account has a JWT", u.NKey(), ErrUntrusted)
+	}
+	p, err := u.permit(&u.claims.UserPermissionLimits, c, now)
+	if err != nil {
+		return nil, fmt.Errorf("user %s: %w", u.NKey(), err)
+	}
+	return p, nil
+}
+
+// permit is what limits leave to the user now.
+func (u *User) permit(limits *jwt.UserPermissionLimits, c *Client, now time.Time) (*Permit, error) {
+	if err := inTime(&u.claims.ClaimsData, now); err != nil {
+		return nil, err
+	}
+	if limits.ProxyRequired && !c.Proxied {
+		return nil, ErrProxy
+	}
+	types, err := connectionTypes(limits.AllowedConnectionTypes, c.Type)
+	if err != nil {
 		return nil, err
 	}
 	if err := fromNetwork(limits.Src, c.Address); err != nil {
@@ -132,12 +158,14 @@ func (a *Account) review(u *User, c *Client, now time.Time) (*Permit, error) {
 	if err != nil {
 		return nil, err
 	}
-	permit.Expires = earlier(end(&u.claims.ClaimsData), window)
-	permit.Permissions = permissions(&limits.Permissions)
-	if permit.Permissions == nil {
-		permit.Permissions = permissions(&a.claims.DefaultPermissions)
-	}
-	return permit, nil
+	return &Permit{
+		Permissions:      permissions(&limits.Permissions),
+		MaxSubscriptions: limits.Subs,
+		MaxPayload:       limits.Payload,
+		ConnectionTypes:  types,
+		Expires:          earlier(end(&u.claims.ClaimsData), window),
+		Bearer:           limits.BearerToken,
+	}, nil
 }
 
 // limits are what was said about the user: in its own JWT, or by the scope of the key that signed it, which then says
