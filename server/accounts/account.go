@@ -36,6 +36,10 @@ type terms struct {
 	limits Limits
 	nkey   string
 	trace  *TraceConfig
+	// What the account shares and rewrites, for people to look at.
+	exports  []ExportConfig
+	imports  []*wanted
+	mappings []MappingConfig
 }
 
 // Traffic counts messages and bytes since the account was created.

@@ -37,7 +37,9 @@ type wanted struct {
 // newDefinition checks what cfg says about sharing. What it returns an error for is left out; the
 // errors name the account and the entry.
 func newDefinition(a *Account, cfg *AccountConfig) (*definition, []error) {
-	d := &definition{account: a, terms: terms{limits: cfg.Limits, nkey: cfg.NKey}}
+	d := &definition{account: a, terms: terms{
+		limits: cfg.Limits, nkey: cfg.NKey, exports: cfg.Exports, mappings: cfg.Mappings,
+	}}
 	var errs []error
 	fail := func(where string, err error) {
 		if err != nil {
@@ -58,6 +60,7 @@ func newDefinition(a *Account, cfg *AccountConfig) (*definition, []error) {
 	for i := range cfg.Imports {
 		fail(fmt.Sprintf("imports[%d]: ", i), d.addImport(&cfg.Imports[i], i, seen))
 	}
+	d.terms.imports = d.imports
 	var wrong []error
 	d.mappings, wrong = newMappings(cfg.Mappings)
 	for _, err := range wrong {
