@@ -129,10 +129,11 @@ func (s *Stream) handle(r *record, patient bool) bool {
 
 // receive finds out in which way a message is to be stored. It is false like handle.
 func (s *Stream) receive(r *record, patient bool) bool {
-	if !s.drained.pack.fits(r) && !s.dispatch(patient) {
+	cfg := s.settings.Load()
+	subject := cfg.stored(r.subject) // which may be longer, and must fit without waiting
+	if !s.drained.pack.fits(r.bytes()+len(subject)-len(r.subject)) && !s.dispatch(patient) {
 		return false
 	}
-	cfg := s.settings.Load()
 	m := readMarks(r.header)
 	fast := strings.HasSuffix(r.reply, fastSuffix)
 	member := !fast && len(m.batch) > 0
@@ -143,7 +144,7 @@ func (s *Stream) receive(r *record, patient bool) bool {
 	if m.requestInfo {
 		r.header = headers.Delete(r.header, requestInfo)
 	}
-	r.subject = cfg.stored(r.subject)
+	r.subject = subject
 	s.drained.largest = max(s.drained.largest, r.bytes())
 	switch {
 	case fast:

@@ -37,14 +37,14 @@ func (p *pack) Answered() store.Flusher {
 	return a
 }
 
-// fits reports whether a record goes into the pack with the others.
-func (p *pack) fits(r *record) bool {
-	return p == nil || len(p.records) < packMessages && p.bytes+r.bytes() <= packBytes
+// fits reports whether a record of so many bytes goes into the pack with the others.
+func (p *pack) fits(bytes int) bool {
+	return p == nil || len(p.records) < packMessages && p.bytes+bytes <= packBytes
 }
 
 // add puts a message that is to be stored behind others that go to the log. It may wait if the message does not fit.
 func (s *Stream) add(r *record, c command.Publish) {
-	if !s.drained.pack.fits(r) {
+	if !s.drained.pack.fits(r.bytes()) {
 		s.dispatch(true)
 	}
 	p := s.drained.pack

@@ -82,7 +82,9 @@ func (r *record) fill(subject string, reply, header, payload, memory []byte) {
 	if n > 0 {
 		r.header = memory[:n:n]
 	}
-	r.payload = memory[n:]
+	if len(payload) > 0 { // an empty part of the memory would keep all of it alive
+		r.payload = memory[n:]
+	}
 }
 
 // bytes is what the record counts for in the queue.

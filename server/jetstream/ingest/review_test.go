@@ -2,6 +2,7 @@ package ingest_test
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -117,4 +118,80 @@ func TestWaitingIsBounded(t *testing.T) {
 	if taken == most {
 		t.Errorf("%d pings were taken that wait for a log which answers nothing", taken)
 	}
+}
+
+// waiting is a log that takes nothing without waiting, and nothing at all before it is released.
+type waiting struct {
+	answering
+	released chan struct{}
+}
+
+func (l *waiting) StartAll(ctx context.Context, p []command.Publish, a store.Answers) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	<-l.released
+	return l.answering.StartAll(ctx, p, a)
+}
+
+// A worker does not wait for the log because a subject transform makes a message too large for those that go with it.
+func TestLongerSubjectsDoNotWait(t *testing.T) {
+	log := &waiting{released: make(chan struct{})}
+	log.change = func(c *config.Stream) {
+		c.SubjectTransform = &config.Transform{Source: "s.*", Destination: strings.Repeat("long.", 200) + "{{wildcard(1)}}"}
+	}
+	b := &bench{t: t, box: newMailbox(), account: new(accounts.Account)}
+	b.open(ingest.Config{}, log, ingest.Hooks{})
+	payload := make([]byte, 60<<10)
+	for range 4 {
+		b.stream.Take([]byte("s.a"), nil, nil, payload)
+	}
+	b.stream.Take([]byte("s.a"), []byte("last"), nil, make([]byte, 12<<10)) // fits, with its own subject
+	done := make(chan struct{})
+	go func() {
+		b.stream.Flush()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(5 * time.Second):
+		t.Error("the worker waits for the log")
+	}
+	close(log.released)
+	if m := b.next(); m.subject != "last" {
+		t.Errorf("got %v, want the answer to the last message", m)
+	}
+	b.ingest.Close()
+}
+
+// capturing is a log that shows what it is given.
+type capturing struct {
+	answering
+	given chan command.Publish
+}
+
+func (l *capturing) StartAll(ctx context.Context, publishes []command.Publish, a store.Answers) error {
+	for _, c := range publishes {
+		l.given <- c
+	}
+	return l.answering.StartAll(ctx, publishes, a)
+}
+
+// A part of a message that is empty keeps no memory: that of many messages is one piece, which would stay with it.
+func TestEmptyPartsKeepNothing(t *testing.T) {
+	log := &capturing{given: make(chan command.Publish, 1)}
+	b := &bench{t: t, box: newMailbox(), account: new(accounts.Account)}
+	b.open(ingest.Config{}, log, ingest.Hooks{})
+	for _, tt := range []struct{ header, payload string }{{"NATS/1.0\r\nA: b\r\n\r\n", ""}, {"", "x"}, {"", ""}} {
+		b.stream.Take([]byte("s.a"), nil, []byte(tt.header), []byte(tt.payload))
+		b.stream.Flush()
+		c := <-log.given
+		if string(c.Header) != tt.header || string(c.Payload) != tt.payload {
+			t.Errorf("got %q %q, want %q %q", c.Header, c.Payload, tt.header, tt.payload)
+		}
+		if len(c.Header) == 0 && c.Header != nil || len(c.Payload) == 0 && c.Payload != nil {
+			t.Errorf("%q %q: an empty part has memory", tt.header, tt.payload)
+		}
+	}
+	b.ingest.Close()
 }
