@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,10 +32,29 @@ func (t *Trust) ReadAccount(token, name string, now time.Time) (*Account, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := validate(c); err != nil {
+	if err := errors.Join(validate(c), withinLimits(c)); err != nil {
 		return nil, err
 	}
 	return &Account{token: token, claims: c, strict: strict}, nil
+}
+
+// withinLimits checks what the operator allows the account to export and to import.
+func withinLimits(c *jwt.AccountClaims) error {
+	l := &c.Limits
+	switch {
+	case l.Exports >= 0 && int64(len(c.Exports)) > l.Exports:
+		return fmt.Errorf("%w: %d exports, the operator allows %d", ErrClaims, len(c.Exports), l.Exports)
+	case l.Imports >= 0 && int64(len(c.Imports)) > l.Imports:
+		return fmt.Errorf("%w: %d imports, the operator allows %d", ErrClaims, len(c.Imports), l.Imports)
+	case l.WildcardExports:
+		return nil
+	}
+	for _, e := range c.Exports {
+		if e.Subject.HasWildCards() {
+			return fmt.Errorf("%w: export of %q: the operator allows no wildcards", ErrClaims, short(string(e.Subject)))
+		}
+	}
+	return nil
 }
 
 // Bootstrap is an account without a JWT, for the system account of a server that is to be told by it about all
