@@ -280,59 +280,6 @@ func (src source) SubscriptionStats(account string) monitor.SubscriptionStats {
 	return sum
 }
 
-// Accounts implements monitor.Source.
-func (src source) Accounts() []monitor.Account {
-	var all []monitor.Account
-	for a := range src.accountsNamed("") {
-		all = append(all, accountFigures(a))
-	}
-	return all
-}
-
-// Account implements monitor.Source.
-func (src source) Account(name string) (monitor.Account, bool) {
-	a := src.s.state.Load().policy.Account(name)
-	if a == nil {
-		return monitor.Account{}, false
-	}
-	return accountFigures(a), true
-}
-
-// accountFigures counts from the account's view: what its clients were sent, and what was received from them.
-func accountFigures(a *accounts.Account) monitor.Account {
-	t := &a.Traffic
-	return monitor.Account{
-		Name:             a.Name(),
-		NameTag:          a.Name(),
-		Connections:      int(a.Connections()),
-		TotalConnections: int(a.Connections()),
-		Subscriptions:    a.Interest().Len(),
-		Sent:             monitor.AccountTraffic{Traffic: monitor.Traffic{Msgs: t.OutMsgs.Load(), Bytes: t.OutBytes.Load()}},
-		Received:         monitor.AccountTraffic{Traffic: monitor.Traffic{Msgs: t.InMsgs.Load(), Bytes: t.InBytes.Load()}},
-		SlowConsumers:    t.SlowConsumers.Load(),
-	}
-}
-
-// AccountDetail implements monitor.Source.
-func (src source) AccountDetail(name string) (monitor.AccountDetail, bool) {
-	st := src.s.state.Load()
-	a := st.policy.Account(name)
-	if a == nil {
-		return monitor.AccountDetail{}, false
-	}
-	stats := src.SubscriptionStats(name)
-	return monitor.AccountDetail{
-		Name:              name,
-		NameTag:           name,
-		UpdateTime:        st.loaded.UTC(),
-		IsSystem:          a == st.policy.System(),
-		Complete:          true,
-		Connections:       int(a.Connections()),
-		Subscriptions:     a.Interest().Len(),
-		SubscriptionStats: &stats,
-	}, true
-}
-
 // Queues implements monitor.Source.
 func (src source) Queues() map[string]monitor.Queue { return src.s.system.Queues() }
 
