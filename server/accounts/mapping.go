@@ -48,7 +48,9 @@ func newMapping(cfg *MappingConfig, order int) (*Mapping, error) {
 		}
 		limit += d.Weight
 		lossy = lossy || d.Subject == cfg.Source
-		m.choices = append(m.choices, choice{limit, to})
+		if d.Weight > 0 {
+			m.choices = append(m.choices, choice{limit, to})
+		}
 	}
 	if limit < allWeights && !lossy {
 		same, err := subjects.NewTransform(cfg.Source, "")

@@ -278,14 +278,23 @@ func (n *network) cycles() (errs []error) {
 	return errs
 }
 
+// longestCycle is how many steps of a cycle an error names.
+const longestCycle = 16
+
 // cycleError names the accounts and subjects that a message would pass for ever.
 func cycleError(path []*passage) error {
 	var b strings.Builder
-	for _, p := range path {
+	step := func(p *passage) {
 		from, leaves, _, _ := p.ends()
-		fmt.Fprintf(&b, "%q of account %q -> ", leaves, from.name)
+		fmt.Fprintf(&b, "%q of account %q", leaves, from.name)
 	}
-	from, leaves, _, _ := path[0].ends()
-	fmt.Fprintf(&b, "%q of account %q", leaves, from.name)
+	for _, p := range path[:min(len(path), longestCycle)] {
+		step(p)
+		b.WriteString(" -> ")
+	}
+	if more := len(path) - longestCycle; more > 0 {
+		fmt.Fprintf(&b, "%d more -> ", more)
+	}
+	step(path[0])
 	return fmt.Errorf("%w of %vs: %s", ErrImportCycle, path[0].kind, &b)
 }

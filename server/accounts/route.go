@@ -20,6 +20,9 @@ type route struct {
 // newRoute returns the route of an import, whose To is empty when the subjects stay the same.
 func newRoute(subject, to string) (route, error) {
 	r := route{remote: subject, local: subject}
+	if !subjects.ValidPattern(subject) {
+		return r, fmt.Errorf("%q is not a valid subject", subject)
+	}
 	var err error
 	if to == "" || to == subject {
 		r.toLocal, err = subjects.NewTransform(subject, "")
