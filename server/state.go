@@ -101,6 +101,7 @@ func policyConfig(o *conf.Options) accounts.Config {
 	cfg := accounts.Config{
 		Users:              userConfigs(a.Users),
 		DefaultPermissions: permissions(a.DefaultPermissions),
+		Mappings:           mappingConfigs(o, o.Mappings),
 		Username:           a.Username,
 		Password:           a.Password,
 		Token:              a.Token,
@@ -111,7 +112,7 @@ func policyConfig(o *conf.Options) accounts.Config {
 	}
 	for i := range o.Accounts {
 		account := &o.Accounts[i]
-		cfg.Accounts = append(cfg.Accounts, accounts.AccountConfig{
+		config := accounts.AccountConfig{
 			Name:               account.Name,
 			Users:              userConfigs(account.Users),
 			DefaultPermissions: permissions(account.DefaultPermissions),
@@ -119,8 +120,11 @@ func policyConfig(o *conf.Options) accounts.Config {
 				MaxConnections:   int64(account.Limits.MaxConnections),
 				MaxSubscriptions: int64(account.Limits.MaxSubscriptions),
 				MaxPayload:       account.Limits.MaxPayloadBytes,
+				MaxLeafNodes:     int64(account.Limits.MaxLeafNodes),
 			},
-		})
+		}
+		shareConfig(o, account, &config)
+		cfg.Accounts = append(cfg.Accounts, config)
 	}
 	return cfg
 }
