@@ -40,6 +40,7 @@ func Open(cfg Config) (*Store, *Report, error) {
 	s := &Store{
 		cfg: cfg, logger: cfg.Logger, cache: segment.NewCache(cfg.CacheBytes),
 		kick: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
+		space: space{changed: make(chan struct{}, 1)},
 		files: map[uint64]*layer.File{}, streams: map[uint64]*Stream{}, names: map[streamName]*Stream{},
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -84,6 +85,7 @@ func (s *Store) start() {
 		s.appliers.Go(sh.run)
 	}
 	s.others.Go(s.flusher)
+	s.others.Go(s.measurer)
 	s.others.Go(s.watch)
 	if s.cfg.ScrubBytes > 0 {
 		s.others.Go(s.scrubber)

@@ -17,7 +17,8 @@ type space struct {
 	// tight: what is in memory might not fit onto the device. If publishes went on then, no flush would succeed any more,
 	// and without one nothing that has gone makes room.
 	tight    atomic.Bool
-	measured atomic.Int64 // bytes of memory tables when that was found out
+	measured atomic.Int64  // bytes of memory tables when that was found out
+	changed  chan struct{} // wakes measurer
 }
 
 // spareBytes is what has to be free besides what is in memory: the log prepares segments ahead meanwhile, and files have
@@ -38,10 +39,27 @@ func (s *Store) measureBytes() int64 { return s.cfg.FlushBytes / 16 }
 // full reports whether publishes are refused.
 func (p *space) full() bool { return p.starved.Load() || p.spent.Load() || p.tight.Load() }
 
-// measureIfDue looks up free space if much has changed since it was done last.
+// measureIfDue has free space looked up if much has changed since it was done last. Who publishes does not wait for it: a
+// disk may take its time, and there is more to spare than comes meanwhile.
 func (s *Store) measureIfDue() {
-	if more := s.memory.Load() - s.space.measured.Load(); more >= s.measureBytes() || more <= -s.measureBytes() {
-		s.measure()
+	if more := s.memory.Load() - s.space.measured.Load(); more < s.measureBytes() && more > -s.measureBytes() {
+		return
+	}
+	select {
+	case s.space.changed <- struct{}{}:
+	default:
+	}
+}
+
+// measurer looks up free space when it is due.
+func (s *Store) measurer() {
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-s.space.changed:
+			s.measure()
+		}
 	}
 }
 

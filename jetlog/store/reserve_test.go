@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -133,4 +134,45 @@ func TestLevels(t *testing.T) {
 		t.Errorf("a command of a later level: %v", err)
 	}
 	closeStore(t, s)
+}
+
+// unhurried is a disk that takes its time to say how much is free.
+type unhurried struct {
+	vfs.FS
+	asked chan struct{} // closed when it is asked
+	tell  chan struct{} // closed when it tells
+	once  sync.Once
+}
+
+func (d *unhurried) FreeBytes(dir string) (int64, error) {
+	d.once.Do(func() { close(d.asked) })
+	<-d.tell
+	return d.FS.FreeBytes(dir)
+}
+
+// TestFreeSpaceIsNotAwaited publishes while the disk does not say how much is free.
+func TestFreeSpaceIsNotAwaited(t *testing.T) {
+	disk := &unhurried{FS: vfs.NewMemory(), asked: make(chan struct{}), tell: make(chan struct{})}
+	cfg := small(disk)
+	cfg.FlushBytes, cfg.LogBytes = 1<<20, 4<<20 // looked up again after 64 KiB
+	s := open(t, cfg)
+	stream := create(t, s, unlimited("S"))
+	<-disk.asked // by the flusher, before there is anything
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 10 {
+			c := &command.Publish{Time: 1, Subject: "S.x", Payload: make([]byte, 16<<10)}
+			if r, err := stream.Propose(context.Background(), c); err != nil || !r.Stored {
+				t.Errorf("publish: %v, %v", r, err)
+			}
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Error("publishes wait for the disk to say how much is free")
+	}
+	close(disk.tell)
+	<-done
 }
