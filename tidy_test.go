@@ -92,8 +92,10 @@ var layers = []layer{
 		raft + " " + raftbolt,
 	},
 	// 3: connections, match cache, routing, outbound, two transports.
+	{"server/msgtrace", "headers", ""},
 	{"server/engine/replies", "", ""},
-	{"server/engine", "subjects headers server/wire server/accounts server/monitor server/websocket server/logs server/engine/replies", xsys},
+	{"server/engine/latency", "headers", nuid},
+	{"server/engine", "subjects headers server/wire server/accounts server/monitor server/websocket server/logs server/engine/replies server/engine/latency", xsys},
 	// 4: services on the bus.
 	{"server/system", "subjects headers server/wire server/accounts server/monitor server/logs server/engine", compress + "/s2"},
 	{"server/jetstream/backup", "subjects headers jetlog/config jetlog/command jetlog jetlog/body", compress + "/s2"},
@@ -114,7 +116,7 @@ var layers = []layer{
 	{
 		"server",
 		"subjects headers conf jetlog/vfs jetlog jetlog/seal jetlog/segment jetlog/wal jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
-			"server/logs server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest",
+			"server/logs server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/operator",
 		nkeys,
 	},
 	{"server/servertest", "conf server", natsgo},
