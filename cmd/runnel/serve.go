@@ -132,6 +132,7 @@ func (p *process) run(ctx context.Context, received <-chan os.Signal) int {
 	defer background.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // before the wait
+	background.Go(func() { steerGarbage(ctx) })
 	leaving := false
 	for {
 		select {
