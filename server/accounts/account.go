@@ -36,6 +36,7 @@ type terms struct {
 	limits Limits
 	nkey   string
 	trace  *TraceConfig
+	single bool // it was Put
 	// What the account shares and rewrites, for people to look at.
 	exports  []ExportConfig
 	imports  []*wanted

@@ -13,7 +13,7 @@ import (
 // Grant is what somebody outside of the policy says a user may do, such as an auth callout service. It must not
 // change once it was given away.
 type Grant struct {
-	// Account is an account of the policy.
+	// Account is an account of the policy, or one that was Put.
 	Account *Account
 	// Permissions are nil when nothing is restricted.
 	Permissions *Permissions
@@ -34,9 +34,9 @@ type Grant struct {
 }
 
 // Vouch returns the identity of a user who has a grant. An error, which is ErrAuthorization, says that the account is
-// none of the policy, that the permissions make no sense, or that the user may not use this kind of connection.
+// none of these, that the permissions make no sense, or that the user may not use this kind of connection.
 func (p *Policy) Vouch(g *Grant, t ConnectionType) (*Identity, error) {
-	if g.Account == nil || p.byName[g.Account.name] != g.Account {
+	if g.Account == nil || p.byName[g.Account.name] != g.Account && !g.Account.terms.Load().single {
 		return nil, fmt.Errorf("%w: no such account", ErrAuthorization)
 	}
 	if err := g.Permissions.validate(); err != nil {

@@ -18,6 +18,7 @@ func (r *Registry) Put(cfg AccountConfig) (*Account, []error) {
 	defer r.changing.Unlock()
 	a := r.account(cfg.Name)
 	d, errs := newDefinition(a, &cfg)
+	d.terms.single = true
 	a.terms.Store(&d.terms)
 	before := r.single.definitions[cfg.Name]
 	r.single.define(d)
