@@ -27,7 +27,9 @@ func (r *Registry) Compile(cfg Config) (*Policy, error) {
 			names:           make(map[string]*user),
 			empty:           secret{digest: r.key.digest("")},
 			mapCertificates: cfg.MapCertificates && cfg.Username == "" && cfg.Token == "",
-			requireNonce:    cfg.RequireNonce,
+			requireNonce:    cfg.RequireNonce || cfg.GrantsOnly,
+			grantsOnly:      cfg.GrantsOnly,
+			registry:        r,
 		},
 	}
 	c.fail(cfg.validate())

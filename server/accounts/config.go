@@ -38,6 +38,9 @@ type Config struct {
 	// MapCertificates identifies the users of lists by the certificate that they show
 	// in the TLS handshake. It has no effect on a single user and a token.
 	MapCertificates bool
+	// GrantsOnly has nobody log in but by a grant, and takes for accounts those that were Put besides the configured
+	// ones: operator mode.
+	GrantsOnly bool
 	// RequireNonce asks for a nonce in INFO even when no user has an nkey.
 	RequireNonce bool
 }

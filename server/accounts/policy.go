@@ -32,6 +32,10 @@ type Policy struct {
 	empty secret
 
 	mapCertificates, requireNonce bool
+
+	// grantsOnly: the accounts that were Put are accounts of the policy too.
+	grantsOnly bool
+	registry   *Registry
 }
 
 // user is one compiled user.
@@ -51,7 +55,7 @@ func (u *user) mayUse(t ConnectionType) bool { return allowed(u.types, t) }
 // Required reports whether clients must be known to log in. With AnonymousAllowed
 // they need no credentials even so.
 func (p *Policy) Required() bool {
-	return len(p.users) > 0 || len(p.nkeys) > 0 || p.token != nil
+	return len(p.users) > 0 || len(p.nkeys) > 0 || p.token != nil || p.grantsOnly
 }
 
 // AnonymousAllowed reports whether clients may log in without credentials.
@@ -61,10 +65,20 @@ func (p *Policy) AnonymousAllowed() bool { return p.anonymous != nil || !p.Requi
 func (p *Policy) NeedsNonce() bool { return p.requireNonce || len(p.nkeys) > 0 }
 
 // Accounts iterates over all accounts, sorted by name.
-func (p *Policy) Accounts() iter.Seq[*Account] { return slices.Values(p.accounts) }
+func (p *Policy) Accounts() iter.Seq[*Account] {
+	if !p.grantsOnly {
+		return slices.Values(p.accounts)
+	}
+	return slices.Values(p.registry.with(p.byName))
+}
 
 // Account returns the account with that name, or nil.
-func (p *Policy) Account(name string) *Account { return p.byName[name] }
+func (p *Policy) Account(name string) *Account {
+	if a := p.byName[name]; a != nil || !p.grantsOnly {
+		return a
+	}
+	return p.registry.wasPut(name)
+}
 
 // Limits returns the limits of the account with that name, which hold once the
 // policy is active.

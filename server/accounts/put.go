@@ -28,6 +28,7 @@ func (r *Registry) Put(cfg AccountConfig) (*Account, []error) {
 	}
 	errs = append(errs, r.single.refresh(d, changes)...)
 	r.revise(cfg.Name, changes)
+	r.notePut(cfg.Name, a)
 	return a, errs
 }
 
@@ -46,6 +47,7 @@ func (r *Registry) Drop(name string) bool {
 	changes.of(d.account)
 	n.refresh(&definition{account: d.account}, changes)
 	d.account.terms.Store(new(terms))
+	r.notePut(name, nil)
 	r.revise(name, changes)
 	r.forget(func(other string) bool { return other != name || r.active.definitions[name] != nil })
 	return true

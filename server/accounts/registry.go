@@ -1,7 +1,10 @@
 package accounts
 
 import (
+	"cmp"
 	"crypto/rand"
+	"maps"
+	"slices"
 	"sync"
 )
 
@@ -23,11 +26,13 @@ type Registry struct {
 	// accounts are those of the active policy, those of policies compiled since, those that
 	// were Put, and removed ones that are still in use.
 	accounts map[string]*Account
+	// put are those that were Put.
+	put map[string]*Account
 }
 
 // NewRegistry returns a Registry without accounts.
 func NewRegistry() *Registry {
-	r := &Registry{accounts: make(map[string]*Account), active: newNetwork(), single: newNetwork()}
+	r := &Registry{accounts: make(map[string]*Account), put: make(map[string]*Account), active: newNetwork(), single: newNetwork()}
 	_, _ = rand.Read(r.key[:]) // it never fails
 	return r
 }
@@ -49,6 +54,33 @@ func (r *Registry) Account(name string) *Account {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.accounts[name]
+}
+
+// wasPut returns the account with that name if it was Put, else nil.
+func (r *Registry) wasPut(name string) *Account {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.put[name]
+}
+
+// notePut notes that an account was Put, or with nil that it was dropped.
+func (r *Registry) notePut(name string, a *Account) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a == nil {
+		delete(r.put, name)
+		return
+	}
+	r.put[name] = a
+}
+
+// with returns the accounts that were Put and some others, sorted by name.
+func (r *Registry) with(others map[string]*Account) []*Account {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := maps.Clone(r.put)
+	maps.Copy(all, others)
+	return slices.SortedFunc(maps.Values(all), func(a, b *Account) int { return cmp.Compare(a.name, b.name) })
 }
 
 // Activate makes what p says of its accounts hold, and forgets accounts that p does not have once
