@@ -572,6 +572,11 @@ func TestRules(t *testing.T) {
 			`authorization { auth_callout { issuer: ` + accountKey + `, auth_users: a, account: B } }`,
 			`1:` + "NN" + `: authorization.auth_callout.account: there is no account "B"`,
 		},
+		{
+			"callout allowed accounts",
+			"authorization { auth_callout { issuer: " + accountKey + ", auth_users: a\n allowed_accounts: [B] } }",
+			`2:2: authorization.auth_callout.allowed_accounts: there is no account "B"`,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := conf.Parse("c.conf", []byte(test.text))

@@ -57,9 +57,6 @@ var unsupported = []missing{
 	{"default_sentinel", "operator mode", func(o *Options) []string {
 		return when(o.Operator.DefaultSentinel != "", "default_sentinel")
 	}},
-	{"authorization.auth_callout", "auth callout", func(o *Options) []string {
-		return when(o.Authorization.Callout != nil, "authorization.auth_callout")
-	}},
 	{"authorization.proxy_required", "trusted proxies", func(o *Options) []string {
 		return when(o.Authorization.ProxyRequired, "authorization.proxy_required")
 	}},

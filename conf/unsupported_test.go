@@ -103,11 +103,6 @@ func TestUnsupported(t *testing.T) {
 			"1:1: resolver_pinned_accounts: not available in this version (no operator mode yet)\n2:1: resolver_tls: not available in this version (no operator mode yet)\n3:1: default_sentinel: not available in this version (no operator mode yet)",
 		},
 		{
-			"callout",
-			"authorization { auth_callout { issuer: " + accountKey + ", auth_users: a } }",
-			"1:17: authorization.auth_callout: not available in this version (no auth callout yet)",
-		},
-		{
 			"proxies",
 			"proxies { trusted [] }",
 			"1:1: proxies: not available in this version (no trusted proxies yet)",

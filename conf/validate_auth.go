@@ -126,6 +126,11 @@ func (c *checker) callout(a *AuthCallout) {
 	if a.Account != "" && !c.o.hasAccount(a.Account) {
 		c.wrong(path+".account", "there is no account %q", syntax.Shorten(a.Account))
 	}
+	for _, name := range a.AllowedAccounts {
+		if !c.o.hasAccount(name) && !c.o.Operator.Enabled() {
+			c.wrong(path+".allowed_accounts", "there is no account %q", syntax.Shorten(name))
+		}
+	}
 }
 
 // permissions checks that the rules are subjects.

@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"time"
 
 	"runnel/server/accounts"
 	"runnel/server/engine"
@@ -26,11 +27,21 @@ func (s *Server) Authenticate(c *engine.Conn, o *wire.Connect) (*accounts.Identi
 	if o.Account != "" || o.NewAccount {
 		return nil, s.rejected(c, o, "CONNECT names an account, which no server of this kind allows")
 	}
-	id, err := s.policyFor(c).Authenticate(credentials(c, o))
+	id, err := s.identify(c, o)
 	if err != nil {
 		return nil, s.rejected(c, o, err.Error())
 	}
 	return id, nil
+}
+
+// identify finds out who a client is: by the policy, or by somebody whom the server asks.
+func (s *Server) identify(c *engine.Conn, o *wire.Connect) (*accounts.Identity, error) {
+	st := s.state.Load()
+	p, cr := st.policyOf(c.Meta().Type), credentials(c, o)
+	if st.callout.decides(p.Claimed(cr)) {
+		return s.askCallout(st, c, o)
+	}
+	return p.Authenticate(cr)
 }
 
 // rejected logs and publishes that a client was refused, and returns what the client is told.
@@ -69,7 +80,9 @@ func credentials(c *engine.Conn, o *wire.Connect) accounts.Credentials {
 
 // MayBlock implements engine.Handler.
 func (s *Server) MayBlock(c *engine.Conn, o *wire.Connect) bool {
-	return s.policyFor(c).MayBeSlow(credentials(c, o))
+	st := s.state.Load()
+	p, cr := st.policyOf(c.Meta().Type), credentials(c, o)
+	return st.callout.decides(p.Claimed(cr)) || p.MayBeSlow(cr)
 }
 
 // Admit implements engine.Handler: it counts the connection for its account. A client may send CONNECT again
@@ -99,6 +112,16 @@ func (s *Server) Bound(c *engine.Conn) {
 	if !c.Identity().Of(s.policyFor(c)) {
 		s.revalidate(c)
 	}
+	s.watchExpiry(c)
+}
+
+// watchExpiry has c closed when what its user was granted ends.
+func (s *Server) watchExpiry(c *engine.Conn) {
+	var at time.Time
+	if g := c.Identity().Grant; g != nil {
+		at = g.Expires
+	}
+	s.expiry.set(c, at, "User Authentication Expired")
 }
 
 // AuthRequired implements engine.Handler. With a no_auth_user it is true as well: also a client that could do
@@ -126,6 +149,9 @@ func (s *Server) Info(c *engine.Conn) wire.Info {
 		if most := a.Limits().MaxPayload; most > 0 {
 			info.MaxPayload = min(info.MaxPayload, int(most))
 		}
+		if g := c.Identity().Grant; g != nil && g.Limits.MaxPayload > 0 {
+			info.MaxPayload = min(info.MaxPayload, int(g.Limits.MaxPayload))
+		}
 	}
 	return info
 }
@@ -138,6 +164,7 @@ func (s *Server) Connected(c *engine.Conn) {
 // Closed implements engine.Handler. A client that never got as far as CONNECT was not announced, so its end is
 // not either.
 func (s *Server) Closed(c *engine.Conn) {
+	s.expiry.forget(c)
 	if a := c.Account(); a != nil {
 		a.RemoveConnection()
 	}

@@ -46,6 +46,9 @@ func (s *Server) Reload(o *conf.Options) ([]conf.Change, error) {
 	// loop below sees each connection that was bound before the store, and Bound looks after those that were
 	// being bound during it.
 	s.state.Store(st)
+	if old.callout != st.callout {
+		old.callout.close()
+	}
 	s.registry.Activate(st.policy)
 	s.engine.SetSettings(settings(o))
 	s.extend(st.policy)
@@ -119,6 +122,10 @@ func (s *Server) revalidate(c *engine.Conn) {
 		old := c.Identity()
 		if old == nil {
 			return // it will meet the policy
+		}
+		if !s.stands(old) {
+			c.Close(engine.ReasonAuthFailure, "Authorization Violation")
+			return
 		}
 		id, ok := s.policyFor(c).Revalidate(old)
 		if !ok {

@@ -17,6 +17,7 @@ import (
 	"runnel/conf"
 	"runnel/jetlog/store"
 	"runnel/server/accounts"
+	"runnel/server/callout"
 	"runnel/server/engine"
 	"runnel/server/jetstream"
 	"runnel/server/monitor"
@@ -38,6 +39,7 @@ type Server struct {
 	logger *slog.Logger
 	id     string // public key of this run, as nkeys writes it
 	xkey   string // public key that others may seal messages to us with
+	keys   callout.Keys
 	start  time.Time
 
 	engine   *engine.Engine
@@ -52,7 +54,8 @@ type Server struct {
 
 	// state is what a reload replaces as a whole.
 	state      atomic.Pointer[state]
-	lameDuck   atomic.Bool   // set once, when the good-bye begins
+	lameDuck   atomic.Bool // set once, when the good-bye begins
+	expiry     expiry
 	totalConns atomic.Uint64 // that came, also those that were turned away then
 	staleConns atomic.Int64  // cut off for unanswered pings
 	// handshaking is how many TLS handshakes are under way, which is bounded as connections are.
@@ -147,18 +150,17 @@ func (s *Server) begin(o *conf.Options) error {
 
 // makeKeys generates the identity of this run.
 func (s *Server) makeKeys() error {
-	server, err := nkeys.CreateServer()
-	if err != nil {
+	var err error
+	if s.keys.Sign, err = nkeys.CreateServer(); err != nil {
 		return fmt.Errorf("generate server id: %w", err)
 	}
-	if s.id, err = server.PublicKey(); err != nil {
+	if s.id, err = s.keys.Sign.PublicKey(); err != nil {
 		return fmt.Errorf("generate server id: %w", err)
 	}
-	curve, err := nkeys.CreateCurveKeys()
-	if err != nil {
+	if s.keys.Curve, err = nkeys.CreateCurveKeys(); err != nil {
 		return fmt.Errorf("generate server curve key: %w", err)
 	}
-	if s.xkey, err = curve.PublicKey(); err != nil {
+	if s.xkey, err = s.keys.Curve.PublicKey(); err != nil {
 		return fmt.Errorf("generate server curve key: %w", err)
 	}
 	return nil
@@ -267,6 +269,8 @@ func (s *Server) Close() error {
 	s.shutdown.Do(func() {
 		s.listeners.close()
 		s.closeJetStream()
+		s.expiry.stop()
+		s.calloutNow().close() // the engine waits for those who wait for it
 		s.engine.Close()
 		s.stop()
 		s.running.Wait()

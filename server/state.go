@@ -19,6 +19,7 @@ type state struct {
 	policy  *accounts.Policy
 	// webPolicy is for WebSocket clients: policy unless that listener has credentials of its own.
 	webPolicy *accounts.Policy
+	callout   *vouching    // nil without an auth callout
 	tls       *tlsSettings // of the client listener; nil without TLS
 	webTLS    *tlsSettings // of the WebSocket listener
 	info      wire.Info    // what INFO says to everybody
@@ -27,7 +28,11 @@ type state struct {
 // Check tells what would keep a server with these options from starting, apart from addresses in use: users
 // and permissions that make no sense, certificates that cannot be read.
 func Check(o *conf.Options) error {
-	_, err := (&Server{registry: accounts.NewRegistry()}).newState(o)
+	s := &Server{registry: accounts.NewRegistry()}
+	if err := s.makeKeys(); err != nil {
+		return err
+	}
+	_, err := s.newState(o)
 	return err
 }
 
@@ -42,6 +47,10 @@ func (s *Server) newState(o *conf.Options) (*state, error) {
 		st.webPolicy, errs[3] = s.webPolicy(o, st.policy)
 	}
 	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	var err error
+	if st.callout, err = s.newVouching(o, st.policy, s.calloutNow()); err != nil {
 		return nil, err
 	}
 	st.info = s.baseInfo(o)
@@ -109,6 +118,8 @@ func policyConfig(o *conf.Options) accounts.Config {
 		SystemAccount:      o.SystemAccount,
 		NoSystemAccount:    o.NoSystemAccount,
 		MapCertificates:    mapsCertificates(o.TLS),
+		NoPublish:          noPublish(o),
+		RequireNonce:       a.Callout != nil, // the service may know keys
 	}
 	for i := range o.Accounts {
 		account := &o.Accounts[i]
