@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"runnel/server/accounts"
+	"runnel/server/engine/replies"
 	"runnel/server/wire"
 )
 
@@ -58,6 +59,8 @@ type Config struct {
 	Handler  Handler
 	Logger   *slog.Logger
 	Settings Settings
+	// ServerName is what services are told about the server of who asks.
+	ServerName string
 	// Pollers is the number of epoll threads for plain TCP; 0 uses a goroutine for each connection, as
 	// does every system but Linux.
 	Pollers int
@@ -74,12 +77,13 @@ const (
 
 // Engine moves messages between the connections that it is given. Its methods are safe for concurrent use.
 type Engine struct {
-	handler  Handler
-	logger   *slog.Logger
-	settings atomic.Pointer[Settings]
-	chunks   chunkPools
-	names    interner
-	nextID   atomic.Uint64
+	handler    Handler
+	logger     *slog.Logger
+	serverName string
+	settings   atomic.Pointer[Settings]
+	chunks     chunkPools
+	names      interner
+	nextID     atomic.Uint64
 	// clock is unix nanoseconds, renewed by housekeeping and by pollers once a batch: good for time-outs,
 	// free to read.
 	clock     atomic.Int64
@@ -87,6 +91,7 @@ type Engine struct {
 	slow      slowCounters
 	stalled   atomic.Int64
 	announcer announcer
+	requests  *requests // to other accounts that wait for answers
 
 	idle    chan *worker
 	checks  chan struct{} // has an element for each check of credentials under way
@@ -108,12 +113,14 @@ type Engine struct {
 // New starts an engine.
 func New(cfg Config) (*Engine, error) {
 	e := &Engine{
-		handler:   cfg.Handler,
-		logger:    cfg.Logger,
-		idle:      make(chan *worker, pooledWorkers),
-		checks:    make(chan struct{}, max(1, runtime.NumCPU()/2)),
-		byID:      make(map[uint64]*Conn),
-		announcer: announcer{bell: make(chan struct{}, 1)},
+		handler:    cfg.Handler,
+		logger:     cfg.Logger,
+		serverName: cfg.ServerName,
+		requests:   replies.New[*accounts.Account, question](openBounds),
+		idle:       make(chan *worker, pooledWorkers),
+		checks:     make(chan struct{}, max(1, runtime.NumCPU()/2)),
+		byID:       make(map[uint64]*Conn),
+		announcer:  announcer{bell: make(chan struct{}, 1), watches: make(map[*interestWatch]struct{})},
 	}
 	e.settings.Store(&cfg.Settings)
 	e.clock.Store(time.Now().UnixNano())

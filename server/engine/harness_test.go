@@ -41,6 +41,7 @@ type stream struct{ net.Conn }
 type harness struct {
 	t        testing.TB
 	engine   *engine.Engine
+	registry *accounts.Registry
 	policy   *accounts.Policy
 	listener net.Listener
 	streams  bool
@@ -75,9 +76,9 @@ func start(t testing.TB, pollers int, cfg accounts.Config, change func(*engine.S
 		t.Fatal(err)
 	}
 	registry.Activate(policy)
-	h := &harness{t: t, policy: policy, streams: pollers == streams, journal: new(journal), ended: make(chan struct{}, 10000)}
+	h := &harness{t: t, registry: registry, policy: policy, streams: pollers == streams, journal: new(journal), ended: make(chan struct{}, 10000)}
 	h.engine, err = engine.New(engine.Config{
-		Handler: h, Logger: slog.New(h.journal), Settings: s, Pollers: max(pollers, 0),
+		Handler: h, Logger: slog.New(h.journal), Settings: s, Pollers: max(pollers, 0), ServerName: "S",
 	})
 	if err != nil {
 		t.Fatal(err)

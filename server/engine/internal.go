@@ -2,6 +2,7 @@ package engine
 
 import (
 	"runnel/server/accounts"
+	"runnel/server/msgtrace"
 )
 
 // Message is what an internal subscription receives. It and its memory are the worker's, and valid during the call
@@ -13,6 +14,9 @@ type Message struct {
 	Payload []byte
 	// From is the connection that published it; nil for a message of the server itself.
 	From *Conn
+	// Trace is who is to be told what becomes of the message, nil for nobody. It may say that the message is for that
+	// alone.
+	Trace *msgtrace.Trace
 
 	worker *worker // nil in a clone
 }

@@ -10,13 +10,19 @@ import (
 )
 
 // letter is a message on its way to targets that are sent something else than what its publisher wrote: every
-// message of the server itself, and those that lose their header. A worker has one and uses it again and again.
+// message of the server itself, those that lose their header, and requests and answers that have left their account.
+// A worker has one, and uses it again and again, for each account that a message may go through one after the other.
 type letter struct {
 	// to is what the targets were found by, subject what they are told; mostly the same. These and reply are
 	// the letter's own memory.
 	to, subject, reply []byte
 	// header and payload are somebody else's, who keeps them until the worker is flushed.
 	header, payload []byte
+	// from is the client that it comes from, nil for the server. shy: not all who passed it on tell about the client.
+	from *Conn
+	shy  bool
+	// memory is for the header of a request.
+	memory []byte
 	// head is what stands between the sid and the header block: "[reply ][header size ]size CRLF". bare is the
 	// same for who takes no headers. Both are made for the first target that needs them; empty until then.
 	head, bare []byte
@@ -27,26 +33,44 @@ func (l *letter) address(to, subject, reply string, header, payload []byte) {
 	l.to = append(l.to[:0], to...)
 	l.subject = append(l.subject[:0], subject...)
 	l.reply = append(l.reply[:0], reply...)
-	l.header, l.payload = header, payload
-	l.head, l.bare = l.head[:0], l.bare[:0]
+	l.begin(header, payload)
 }
 
 // answer begins a new letter to who waits for an answer.
 func (l *letter) answer(reply, header, payload []byte) {
-	l.to = append(l.to[:0], reply...)
-	l.subject = append(l.subject[:0], reply...)
+	l.readdress(reply)
 	l.reply = l.reply[:0]
-	l.header, l.payload = header, payload
-	l.head, l.bare = l.head[:0], l.bare[:0]
+	l.begin(header, payload)
 }
 
 // copyOf makes the letter one with the content of f.
 func (l *letter) copyOf(f *wire.Frame) {
-	l.to = append(l.to[:0], f.Subject...)
-	l.subject = append(l.subject[:0], f.Subject...)
+	l.readdress(f.Subject)
 	l.reply = append(l.reply[:0], f.Reply...)
-	l.header, l.payload = f.Header(), f.Payload()
+	l.begin(f.Header(), f.Payload())
+}
+
+// readdress makes subject the one by which the targets are found, and that they are told.
+func (l *letter) readdress(subject []byte) {
+	l.to = append(l.to[:0], subject...)
+	l.subject = append(l.subject[:0], subject...)
+}
+
+// begin gives the letter its content.
+func (l *letter) begin(header, payload []byte) {
+	l.header, l.payload, l.from, l.shy = header, payload, nil, false
 	l.head, l.bare = l.head[:0], l.bare[:0]
+}
+
+// plain tells whether the targets are told the subject that they were found by, as it is in their account.
+func (l *letter) plain() bool { return bytes.Equal(l.to, l.subject) }
+
+// told is the subject that t is told.
+func (l *letter) told(t *target) []byte {
+	if l.plain() {
+		return t.subject(l.subject)
+	}
+	return l.subject
 }
 
 // headFor is the letter's head, or the bare one.
@@ -73,22 +97,36 @@ func (l *letter) appendHead(b []byte, headerBytes int) []byte {
 	return append(strconv.AppendInt(b, int64(headerBytes+len(l.payload)), 10), "\r\n"...)
 }
 
-// send delivers the worker's letter to every target of e, special or not, with a queue only to one member of that
-// group. It returns how many got it.
+// send delivers the worker's letter to every target of e, special or not, and to where e leads beyond the account;
+// with a queue only to one member of that group. It returns how many got it.
 func (w *worker) send(e *entry, queue string) (delivered int) {
-	if queue == "" {
-		for i := range e.plain {
-			if w.sendTo(&e.plain[i]) {
-				delivered++
-			}
-		}
+	if queue != "" {
+		return w.sendToQueue(e, queue)
 	}
-	for _, group := range e.queues {
-		if (queue == "" || group[0].sub.Queue == queue) && w.sendToGroup(group) {
+	for i := range e.plain {
+		if w.sendTo(&e.plain[i]) {
 			delivered++
 		}
 	}
+	for _, group := range e.queues {
+		if w.sendToGroup(group) {
+			delivered++
+		}
+	}
+	if e.flags&entryLeaves != 0 {
+		delivered += w.leave(e)
+	}
 	return delivered
+}
+
+// sendToQueue delivers to one member of a queue group, of those of this name in one of the accounts.
+func (w *worker) sendToQueue(e *entry, queue string) (delivered int) {
+	for _, group := range e.queues {
+		if group[0].sub.Queue == queue && w.sendToGroup(group) {
+			return 1
+		}
+	}
+	return 0
 }
 
 // sendToGroup delivers to one member of a queue group, chosen at random, rather to one that keeps up.
@@ -111,17 +149,22 @@ func (w *worker) sendToGroup(group []target) bool {
 
 // sendTo delivers the worker's letter to any kind of target and tells whether it did.
 func (w *worker) sendTo(t *target) bool {
-	l := &w.letter
+	l := w.letter
+	if l.from != nil && t.conn == l.from && l.from.has(flagNoEcho) {
+		return false
+	}
 	n, done := t.sub.Count()
 	if n == 0 {
 		return false
 	}
 	if t.internal != nil {
-		w.hand(t.internal, Message{Subject: l.subject, Reply: orNil(l.reply), Header: orNil(l.header), Payload: l.payload})
+		w.hand(t.internal, Message{
+			Subject: l.told(t), Reply: orNil(l.reply), Header: orNil(l.header), Payload: l.payload, From: l.from,
+		})
 		return true
 	}
 	if w.flags&flagTrace != 0 {
-		w.traceOut(t, l.subject, len(l.header)+len(l.payload))
+		w.traceOut(t, l.told(t), len(l.header)+len(l.payload))
 	}
 	if r := t.conn.replies.Load(); r != nil && len(l.reply) > 0 {
 		r.Expect(string(l.reply), time.Now())
@@ -143,7 +186,7 @@ func orNil(b []byte) []byte {
 
 // stageLetter appends the worker's letter to the stage of the target, bare for one without a header block.
 func (w *worker) stageLetter(t *target, bare bool) {
-	l := &w.letter
+	l := w.letter
 	head, header := l.headFor(bare), l.header
 	if bare {
 		header = nil
@@ -154,7 +197,7 @@ func (w *worker) stageLetter(t *target, bare bool) {
 		w.flushStage(s)
 	}
 	switch {
-	case t.prefix == nil || !bytes.Equal(l.to, l.subject):
+	case t.prefix == nil || !l.plain():
 		s.own = appendPrefix(s.own, !bare, l.subject, t.sub.SID)
 	case bare:
 		s.own = append(s.own, t.prefix[1:]...)

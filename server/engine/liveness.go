@@ -68,6 +68,8 @@ func (e *Engine) housekeeping(ctx context.Context) {
 				e.check(c, s, now)
 			}
 			e.sweepIdle()
+			e.expire(now)
+			e.announcer.refresh()
 			timer.Reset(e.settings.Load().tick())
 		}
 	}

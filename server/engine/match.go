@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"runnel/server/accounts"
+	"runnel/server/engine/replies"
 	"runnel/subjects"
 )
 
@@ -21,6 +22,10 @@ const (
 	// entryVaries (prefix entries only): the result depends on the last token, so that no entry can
 	// stand for all subjects of the prefix.
 	entryVaries
+	// entryDrawn: a mapping draws another subject for each message; the entry has nothing else.
+	entryDrawn
+	// entryLeaves: messages go on into other accounts one by one: requests to services, and answers.
+	entryLeaves
 )
 
 // target is one subscription of a match.
@@ -33,6 +38,14 @@ type target struct {
 	prefix []byte
 }
 
+// subject is what the target is sent messages on; published for one that serves many subjects.
+func (t *target) subject(published []byte) []byte {
+	if t.prefix == nil {
+		return published
+	}
+	return t.prefix[len("HMSG ") : len(t.prefix)-len(t.sub.SID)-len("  ")]
+}
+
 // entry is the cached answer to: who gets a message on subject from a publisher with this profile? It is
 // immutable, and holds while stamp is valid.
 type entry struct {
@@ -43,8 +56,12 @@ type entry struct {
 	bytes   int // about what it keeps in memory
 	flags   entryFlag
 	plain   []target
-	queues  [][]target // members of one queue group each
+	queues  [][]target // members of one queue group in one account each
+	beyond  *beyond    // nil when nothing but the subscriptions of the account has a part in it
 }
+
+// valid tells whether the entry holds still.
+func (e *entry) valid() bool { return e.stamp.Valid() && (e.beyond == nil || e.beyond.valid()) }
 
 // ways is how many entries share one bucket of a cache.
 const ways = 4
@@ -74,7 +91,7 @@ func (b *bucket) again(h uint64) bool {
 // dispensable is the place of the entry that the next one takes: the first that no longer holds, or else the oldest.
 func (b *bucket) dispensable() int {
 	i := 0
-	for i < ways-1 && b.entries[i] != nil && b.entries[i].stamp.Valid() {
+	for i < ways-1 && b.entries[i] != nil && b.entries[i].valid() {
 		i++
 	}
 	return i
@@ -114,7 +131,7 @@ func (m *matchCache) admit(e, old *entry) {
 	m.bytes += e.bytes
 	if old != nil {
 		m.bytes -= old.bytes
-		if old.stamp.Valid() {
+		if old.valid() {
 			m.displaced++
 		}
 	}
@@ -157,12 +174,25 @@ func hash(p *accounts.Profile, subject []byte) uint64 {
 	return subjects.Hash(subject) ^ uint64(uintptr(unsafe.Pointer(p)))>>4
 }
 
-// lookup returns the entry for a message on subject from a publisher with profile p.
+// lookup returns the entry for a message on subject from a client with profile p, whose mappings apply.
 func (m *matchCache) lookup(p *accounts.Profile, subject []byte) *entry {
-	h := hash(p, subject)
+	return m.find(p, subject, hash(p, subject), true)
+}
+
+// arrived makes the hashes of messages that mappings do not apply to other ones than those of a client's messages, so
+// that both may be in the cache: a hash differs whenever the kind does.
+const arrived = 0x9e3779b97f4a7c15
+
+// lookupArrived returns the entry for a message that no mapping applies to: it is the server's own, comes from another
+// account, or was mapped already.
+func (m *matchCache) lookupArrived(p *accounts.Profile, subject []byte) *entry {
+	return m.find(p, subject, hash(p, subject)^arrived, false)
+}
+
+func (m *matchCache) find(p *accounts.Profile, subject []byte, h uint64, mapped bool) *entry {
 	b := m.bucket(h)
 	for _, e := range b.entries {
-		if e != nil && e.hash == h && e.profile == p && e.subject == string(subject) && e.stamp.Valid() {
+		if e != nil && e.hash == h && e.profile == p && e.subject == string(subject) && e.valid() {
 			return e
 		}
 	}
@@ -171,7 +201,7 @@ func (m *matchCache) lookup(p *accounts.Profile, subject []byte) *entry {
 			return e
 		}
 	}
-	e := m.fill(p, subject, h)
+	e := m.fill(p, subject, h, mapped)
 	gone := b.dispensable()
 	m.admit(e, b.entries[gone])
 	b.put(e, gone)
@@ -183,25 +213,40 @@ func (m *matchCache) lookup(p *accounts.Profile, subject []byte) *entry {
 // common, and then the sequences and times of a message.
 var ackPrefix = []byte("$JS.ACK.")
 
+// replyPrefix begins those of answers from other accounts: all that one account is answered has three tokens in common.
+var replyPrefix = []byte(replies.Prefix)
+
 // prefixOf returns the part of a subject that it has in common with others: all but the last token; if below is
 // true, all but several. It is empty when no entry could serve them together.
 func prefixOf(subject []byte) (prefix []byte, below bool) {
 	if bytes.HasPrefix(subject, ackPrefix) {
-		end := len(ackPrefix)
-		for range 2 {
-			end += bytes.IndexByte(subject[end:], '.') + 1
-		}
-		rest := subject[end:]
-		if malformed := len(rest) == 0 || rest[0] == '.' || rest[len(rest)-1] == '.' || bytes.Contains(rest, []byte("..")); malformed {
-			return nil, false
-		}
-		return subject[:end], true
+		return commonTokens(subject, len(ackPrefix)), true
+	}
+	if bytes.HasPrefix(subject, replyPrefix) {
+		return commonTokens(subject, len(replyPrefix)), true
 	}
 	dot := bytes.LastIndexByte(subject, '.')
 	if dot <= 0 || dot == len(subject)-1 {
 		return nil, false
 	}
 	return subject[:dot+1], false
+}
+
+// commonTokens returns the beginning of a subject up to end, and two tokens more; nothing when it has no more, or is
+// malformed.
+func commonTokens(subject []byte, end int) []byte {
+	for range 2 {
+		next := bytes.IndexByte(subject[end:], '.') + 1
+		if next == 0 {
+			return nil
+		}
+		end += next
+	}
+	rest := subject[end:]
+	if malformed := len(rest) == 0 || rest[0] == '.' || rest[len(rest)-1] == '.' || bytes.Contains(rest, []byte("..")); malformed {
+		return nil
+	}
+	return subject[:end]
 }
 
 // lookupPrefix serves subjects that differ in their last tokens only, as reply subjects do, with one entry.
@@ -245,6 +290,9 @@ func (m *matchCache) fillPrefix(p *accounts.Profile, prefix []byte, below bool, 
 	if !allowed {
 		e.flags |= entryDenied
 	}
+	if x := p.Account().Crossings(); x != nil && x.Concerns(e.subject) {
+		uniform = false
+	}
 	var same bool
 	m.found, same = match(prefix, m.found[:0])
 	if !uniform || !same || reservedPrefix(prefix) {
@@ -262,7 +310,10 @@ func (m *matchCache) fillPrefix(p *accounts.Profile, prefix []byte, below bool, 
 			kept = append(kept, f)
 		}
 	}
-	e.resolve(kept, nil)
+	e.resolve(kept, "")
+	if isReply(prefix) {
+		e.flags |= entryLeaves
+	}
 	return e
 }
 
@@ -290,14 +341,27 @@ func receives(sub *accounts.Subscription, subject string) bool {
 	return true
 }
 
-func (m *matchCache) fill(p *accounts.Profile, subject []byte, h uint64) *entry {
-	interest := p.Account().Interest()
+func (m *matchCache) fill(p *accounts.Profile, subject []byte, h uint64, mapped bool) *entry {
 	e := newEntry(p, subject, h)
-	if !p.CanPublish(e.subject) || reservedPrefix(subject) && p.Account().Name() != accounts.SystemName {
+	to, x := e.subject, p.Account().Crossings()
+	if x != nil && mapped {
+		to = e.applyMapping(x)
+		subject = []byte(to)
+	}
+	if e.flags&entryDrawn != 0 {
+		return e
+	}
+	if !p.CanPublish(to) || reservedPrefix(subject) && p.Account().Name() != accounts.SystemName {
 		e.flags |= entryDenied
 	}
-	m.found = interest.Match(subject, m.found[:0])
-	e.resolve(m.found, subject)
+	m.found = p.Account().Interest().Match(subject, m.found[:0])
+	e.resolve(m.found, to)
+	if x != nil {
+		m.cross(e, p.Account(), to, 0)
+	}
+	if isReply(subject) {
+		e.flags |= entryLeaves
+	}
 	return e
 }
 
@@ -306,20 +370,21 @@ func reservedPrefix(subject []byte) bool {
 	return bytes.HasPrefix(subject, []byte("_GR_.")) || bytes.HasPrefix(subject, []byte("$NRG."))
 }
 
-// resolve turns the subscriptions found into targets. subject is nil for a prefix entry.
-func (e *entry) resolve(found []*subjects.Entry[*accounts.Subscription], subject []byte) {
+// resolve turns the subscriptions found in one account into targets. subject is what they are sent the messages on;
+// empty for a prefix entry.
+func (e *entry) resolve(found []*subjects.Entry[*accounts.Subscription], subject string) {
 	size := 0
 	for _, f := range found {
 		size += len("HMSG   ") + len(subject) + len(f.Value.SID)
 	}
 	var prefixes []byte
-	if subject != nil {
+	if subject != "" {
 		prefixes = make([]byte, 0, size)
 	}
 	e.bytes += cap(prefixes) + len(found)*int(unsafe.Sizeof(target{}))
 	groups := map[string]int(nil)
 	for _, f := range found {
-		if subject != nil && !receives(f.Value, e.subject) {
+		if subject != "" && !receives(f.Value, subject) {
 			continue
 		}
 		t := target{sub: f.Value}
@@ -335,7 +400,7 @@ func (e *entry) resolve(found []*subjects.Entry[*accounts.Subscription], subject
 		if special {
 			e.flags |= entrySpecial
 		}
-		if subject != nil {
+		if subject != "" {
 			from := len(prefixes)
 			prefixes = append(append(append(prefixes, "HMSG "...), subject...), ' ')
 			prefixes = append(append(prefixes, f.Value.SID...), ' ')
@@ -401,7 +466,7 @@ func (t *target) await(w interface{ Wake() }) bool {
 func (m *matchCache) sweep() {
 	for i := range m.exact {
 		for w, e := range m.exact[i].entries {
-			if e != nil && !e.stamp.Valid() {
+			if e != nil && !e.valid() {
 				m.exact[i].entries[w] = nil
 				m.bytes -= e.bytes
 			}

@@ -34,7 +34,7 @@ func (w *worker) publish(c *Conn, f *wire.Frame) error {
 		}
 	}
 	if delivered == 0 && f.Reply != nil && w.flags&flagNoResponders != 0 {
-		w.noResponders(c, w.profile, f.Subject, f.Reply)
+		w.noResponders(c, w.profile, e.published(f.Subject), f.Reply)
 	}
 	return nil
 }
@@ -116,18 +116,30 @@ func (w *worker) publishSlow(c *Conn, e *entry, f *wire.Frame) error {
 		w.deny(c, "Publish with Reply of", f.Reply)
 		return nil
 	}
-	if e.flags&entryDenied != 0 && !w.mayAnswer(c, f.Subject) {
-		w.deny(c, "Publish to", f.Subject)
+	invalid := w.flags&flagPedantic != 0 && !validPublish(f.Subject)
+	if e.flags&entryDrawn != 0 {
+		e, f = w.draw(e, f)
+	}
+	subject := e.published(f.Subject)
+	if e.flags&entryDenied != 0 && !w.mayAnswer(c, subject) {
+		w.deny(c, "Publish to", subject)
 		return nil
 	}
-	if w.flags&flagPedantic != 0 && !validPublish(f.Subject) {
+	if invalid {
 		w.reply(c, wire.AppendErr(nil, "Invalid Publish Subject"))
 	}
 	if w.flags&flagVerbose != 0 {
 		w.reply(c, okLine)
 	}
-	if w.route(c, e, f) == 0 && f.Reply != nil && w.flags&flagNoResponders != 0 {
-		w.noResponders(c, w.profile, f.Subject, f.Reply)
+	delivered := w.route(c, e, f)
+	if e.flags&entryLeaves != 0 {
+		w.letter.copyOf(f)
+		w.letter.readdress(subject)
+		w.letter.from = c
+		delivered += w.leave(e)
+	}
+	if delivered == 0 && f.Reply != nil && w.flags&flagNoResponders != 0 {
+		w.noResponders(c, w.profile, subject, f.Reply)
 	}
 	if len(w.answers) > 0 {
 		w.respond()
@@ -163,7 +175,7 @@ func (w *worker) deliverSpecial(from *Conn, t *target, f *wire.Frame) bool {
 			return false
 		}
 		w.hand(t.internal, Message{
-			Subject: f.Subject, Reply: f.Reply, Header: orNil(f.Header()), Payload: f.Payload(), From: from,
+			Subject: t.subject(f.Subject), Reply: f.Reply, Header: orNil(f.Header()), Payload: f.Payload(), From: from,
 		})
 		return true
 	}
@@ -176,12 +188,25 @@ func (w *worker) deliverSpecial(from *Conn, t *target, f *wire.Frame) bool {
 		return w.sendTo(t)
 	}
 	if w.flags&flagTrace != 0 {
-		w.traceOut(t, f.Subject, f.BodyBytes)
+		w.traceOut(t, t.subject(f.Subject), f.BodyBytes)
 	}
 	if r := t.conn.replies.Load(); r != nil && f.Reply != nil {
 		r.Expect(string(f.Reply), time.Now())
 	}
 	return w.deliver(t, header, f)
+}
+
+// draw returns the subject that the mapping of e draws for a message, as a message on it and its entry; an entry that
+// leads nowhere for one that is to be lost.
+func (w *worker) draw(e *entry, f *wire.Frame) (*entry, *wire.Frame) {
+	to, ok := e.beyond.mapping.Choose(e.subject, w.random.IntN)
+	if !ok {
+		return &entry{profile: e.profile}, f
+	}
+	drawn := &w.travels.drawn
+	*drawn = *f
+	drawn.Subject = []byte(to)
+	return w.match.lookupArrived(e.profile, drawn.Subject), drawn
 }
 
 // mayAnswer tells whether c was sent a message that asked for an answer on subject, and counts the answer.

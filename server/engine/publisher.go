@@ -50,6 +50,13 @@ func (p *Publisher) NoResponders(c *Conn, subject, reply string) bool {
 	if profile == nil || reply == "" || !c.has(flagNoResponders) {
 		return false
 	}
+	for isReply([]byte(reply)) { // the request has come from another account
+		r, ok := p.engine.requests.Close([]byte(reply))
+		if !ok {
+			return false
+		}
+		subject, reply = r.Value.service.subject, r.Value.reply
+	}
 	p.begin()
 	return p.w.noResponders(c, profile, []byte(subject), []byte(reply))
 }
@@ -64,9 +71,18 @@ func (p *Publisher) Blocked(a *accounts.Account, to, queue string, w interface{ 
 		defer p.Flush() // a question alone is no batch
 	}
 	p.begin()
-	p.w.letter.address(to, to, "", nil, nil)
-	e := p.w.match.lookup(a.Profile(), p.w.letter.to)
-	return e.await(queue, w)
+	for range chainMost {
+		p.w.letter.address(to, to, "", nil, nil)
+		if p.w.match.lookupArrived(a.Profile(), p.w.letter.to).await(queue, w) {
+			return true
+		}
+		r, asked := p.engine.requests.Look(a, p.w.letter.to, p.engine.now())
+		if !asked {
+			break
+		}
+		a, to, queue = r.From, r.Value.reply, "" // the answer goes on there
+	}
+	return false
 }
 
 // Flush writes what was staged. Afterwards nothing points to what the Publisher was given.
@@ -143,7 +159,7 @@ func (w *worker) begin() {
 // post sends one message of the server itself.
 func (w *worker) post(a *accounts.Account, to, queue, subject, reply string, header, payload []byte) int {
 	w.letter.address(to, subject, reply, header, payload)
-	n := w.send(w.match.lookup(a.Profile(), w.letter.to), queue)
+	n := w.send(w.match.lookupArrived(a.Profile(), w.letter.to), queue)
 	if len(w.answers) > 0 {
 		w.respond()
 	}

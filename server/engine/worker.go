@@ -52,7 +52,8 @@ type worker struct {
 	answers       []answer  // of handlers, to the message that is being routed
 	answersMemory []byte    // that they take
 
-	letter  letter   // scratch of messages that are not delivered as they came
+	letter  *letter  // scratch of messages that are not delivered as they came, and
+	travels travels  // of those that go on into other accounts
 	message Message  // scratch of internal deliveries
 	buffers [][]byte // scratch
 	vectors vectors  // scratch of the transport
@@ -73,6 +74,7 @@ func newWorker(e *Engine, cacheSize int) *worker {
 		engine: e,
 		match:  newMatchCache(cacheSize),
 		random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		letter: new(letter),
 	}
 }
 

@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"unsafe"
+
+	"runnel/server/accounts"
+	"runnel/server/engine/latency"
+	"runnel/server/engine/replies"
+	"runnel/subjects"
+)
+
+// chainMost is through how many accounts a message goes at most, one after the other. An import that leads in a circle
+// is refused, but while accounts change, some may be new already and others not.
+const chainMost = 16
+
+// beyond is what an entry knows that is not about the subscriptions of the publisher's account.
+type beyond struct {
+	stamps   []subjects.Stamp  // of the other accounts, and of the subject that a mapping led to
+	mapping  *accounts.Mapping // that draws another subject for each message, or nil
+	mapped   string            // what a mapping always makes of the subject, empty when there is none
+	services []service         // that a message enters, as a request
+}
+
+// service is a service of another account that messages enter by an import.
+type service struct {
+	*accounts.ServiceImport
+	subject, remote string // in the account that imports, and in the one that exports
+	brief           []byte // beginning of what the service is told about who asks
+}
+
+func (b *beyond) valid() bool {
+	for i := range b.stamps {
+		if !b.stamps[i].Valid() {
+			return false
+		}
+	}
+	return true
+}
+
+// published is the subject of a message when mappings have been applied.
+func (e *entry) published(subject []byte) []byte {
+	if e.beyond == nil || e.beyond.mapped == "" {
+		return subject
+	}
+	return []byte(e.beyond.mapped)
+}
+
+// further is what e knows beyond its account, from now on.
+func (e *entry) further() *beyond {
+	if e.beyond == nil {
+		e.beyond = &beyond{}
+		e.bytes += int(unsafe.Sizeof(beyond{}))
+	}
+	return e.beyond
+}
+
+// stampOf notes that e depends on subject in another account, or on another subject. What is asked afterwards holds as
+// long as the stamp does.
+func (e *entry) stampOf(a *accounts.Account, subject string) {
+	b := e.further()
+	b.stamps = append(b.stamps, a.Interest().Stamp([]byte(subject)))
+	e.bytes += int(unsafe.Sizeof(subjects.Stamp{}))
+}
+
+// applyMapping finds out what a mapping of the account makes of the subject of e, which it returns.
+func (e *entry) applyMapping(x *accounts.Crossings) string {
+	m := x.Mapping(e.subject)
+	if m == nil {
+		return e.subject
+	}
+	to, fixed := m.Fixed(e.subject)
+	if !fixed {
+		e.further().mapping = m
+		e.flags |= entryDrawn
+		return e.subject
+	}
+	if to != e.subject {
+		e.stampOf(e.profile.Account(), to)
+		e.beyond.mapped = to
+		e.bytes += len(to)
+	}
+	return to
+}
+
+// cross adds to e what becomes of a message on subject in account a by imports: more targets in accounts that import
+// what is published in a, and, in the publisher's account itself, services that it enters. A message that has come by
+// the import of a stream enters no service: so what accounts share can be told from what each lists.
+func (m *matchCache) cross(e *entry, a *accounts.Account, subject string, chain int) {
+	x := a.Crossings()
+	if x == nil || chain == chainMost {
+		return
+	}
+	for i := range x.Streams(subject) {
+		local, ok := i.Local(subject)
+		if !ok {
+			continue
+		}
+		e.stampOf(i.Account, local)
+		m.found = i.Account.Interest().Match([]byte(local), m.found[:0])
+		e.resolve(m.found, local)
+		m.cross(e, i.Account, local, chain+1)
+	}
+	if chain > 0 {
+		return
+	}
+	for i := range x.Services(subject) {
+		if remote, ok := i.Remote(subject); ok {
+			b := e.further()
+			b.services = append(b.services, service{i, subject, remote, latency.Brief(a.Name())})
+			e.bytes += int(unsafe.Sizeof(service{})) + len(remote) + 64
+			e.flags |= entryLeaves
+		}
+	}
+}
+
+// nobody tells whether e leads nowhere at all.
+func (e *entry) nobody() bool {
+	return len(e.plain)+len(e.queues) == 0 && e.flags&entryLeaves == 0
+}
+
+// isReply tells whether subject is one for answers to a request of another account.
+func isReply(subject []byte) bool {
+	return len(subject) > len(replies.Prefix) && string(subject[:len(replies.Prefix)]) == replies.Prefix
+}

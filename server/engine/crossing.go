@@ -1,0 +1,303 @@
+package engine
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"time"
+
+	"runnel/headers"
+	"runnel/server/accounts"
+	"runnel/server/engine/latency"
+	"runnel/server/engine/replies"
+	"runnel/server/wire"
+)
+
+// openBounds is how much of what one account has asked may wait for answers.
+var openBounds = replies.Bounds{Requests: 1 << 16, Bytes: 32 << 20}
+
+// question is what is known about a request in another account until it is answered.
+type question struct {
+	service *service // that it entered
+	reply   string   // where the answer goes in the account that asked
+	// importer is whose import the service is; the account that asked, unless this is a question of a service to who
+	// asked it.
+	importer *accounts.Account
+	measured *latency.Measurement // nil for most
+}
+
+type (
+	request  = replies.Request[*accounts.Account, question]
+	requests = replies.Table[*accounts.Account, question]
+)
+
+// travels is the scratch of a worker for messages that go on into other accounts.
+type travels struct {
+	letters []*letter // the first is for what leaves the account of its publisher
+	chain   int       // how many of them are in use
+	drawn   wire.Frame
+}
+
+// leave takes the worker's letter, which was delivered in the account of e, on into others: as a request to services,
+// and as an answer to who has asked. It returns how many of them got it.
+func (w *worker) leave(e *entry) (delivered int) {
+	outer := w.letter
+	if !w.depart() {
+		return 0
+	}
+	defer w.comeBack(outer)
+	if e.beyond != nil {
+		for i := range e.beyond.services {
+			if w.request(&e.beyond.services[i], outer) {
+				delivered++
+			}
+		}
+	}
+	if isReply(outer.to) && w.passAnswer(e.profile.Account(), outer) {
+		delivered++
+	}
+	return delivered
+}
+
+// depart makes the next letter the worker's. It fails for what has come too far already.
+func (w *worker) depart() bool {
+	t := &w.travels
+	if t.chain == chainMost {
+		return false
+	}
+	if t.chain == len(t.letters) {
+		t.letters = append(t.letters, new(letter))
+	}
+	w.letter = t.letters[t.chain]
+	t.chain++
+	return true
+}
+
+func (w *worker) comeBack(outer *letter) {
+	w.letter.header, w.letter.payload, w.letter.from = nil, nil, nil
+	w.letter = outer
+	w.travels.chain--
+}
+
+// now is the time to within that of a batch or of housekeeping.
+func (e *Engine) now() time.Time { return time.Unix(0, e.clock.Load()) }
+
+// request sends outer as a request to a service in the account that exports it, and tells whether somebody got it.
+func (w *worker) request(s *service, outer *letter) bool {
+	l := w.letter
+	l.to = append(l.to[:0], s.remote...)
+	far := w.match.lookupArrived(s.Account.Profile(), l.to)
+	m := w.measure(s, outer)
+	if far.nobody() {
+		w.report(s, m, latency.Unavailable)
+		return false
+	}
+	l.readdress(l.to)
+	l.begin(w.introduce(s, outer), outer.payload)
+	l.from, l.shy = outer.from, outer.shy || !s.Share
+	l.reply = l.reply[:0]
+	if len(outer.reply) > 0 {
+		l.reply = w.ask(l.reply, &request{
+			From: s.Importer, To: s.Account, Lasting: s.Response != accounts.ResponseSingle, Patience: s.Threshold,
+			Value: question{service: s, reply: string(outer.reply), importer: s.Importer, measured: m},
+		})
+	}
+	if w.send(far, "") == 0 {
+		if len(l.reply) > 0 {
+			w.engine.requests.Close(l.reply)
+		}
+		w.report(s, m, latency.Unavailable)
+		return false
+	}
+	if len(l.reply) == 0 {
+		w.report(s, m, latency.BadRequest)
+	}
+	return true
+}
+
+// ask appends the reply subject for the answers to r.
+func (w *worker) ask(reply []byte, r *request) []byte {
+	r.Measured = r.Value.measured != nil
+	r.Bytes = len(r.Value.reply)
+	reply, evicted := w.engine.requests.Open(reply, *r, w.engine.now())
+	for i := range evicted {
+		q := &evicted[i].Value
+		w.report(q.service, q.measured, latency.Timeout)
+	}
+	return reply
+}
+
+// passAnswer takes outer, which was published on a reply subject in account at, back to who asked, and tells whether
+// somebody got it. An answer may ask in turn: then the one who asked answers in the same way.
+func (w *worker) passAnswer(at *accounts.Account, outer *letter) bool {
+	end := len(outer.header)+len(outer.payload) == 0
+	r, ok := w.engine.requests.Answer(at, outer.to, end, w.engine.now())
+	if !ok {
+		return false
+	}
+	q := &r.Value
+	if !w.stands(q) {
+		w.engine.requests.Close(outer.to)
+		return false
+	}
+	arrived := time.Time{}
+	if q.measured != nil {
+		arrived = time.Now()
+	}
+	l := w.letter
+	l.readdress([]byte(q.reply))
+	if !outer.plain() {
+		l.subject = append(l.subject[:0], outer.subject...)
+	}
+	l.begin(outer.header, outer.payload)
+	l.from = outer.from
+	l.reply = l.reply[:0]
+	switch {
+	case len(outer.reply) == 0:
+	case bytes.HasPrefix(outer.reply, ackPrefix):
+		l.reply = append(l.reply, outer.reply...) // clients find in it where the message is in its stream
+	default:
+		l.reply = w.ask(l.reply, &request{
+			From: at, To: r.From, Patience: r.Patience,
+			Value: question{service: q.service, reply: string(outer.reply), importer: q.importer},
+		})
+	}
+	delivered := w.send(w.match.lookupArrived(r.From.Profile(), l.to), "")
+	if q.measured != nil {
+		text := q.measured.Answered(w.engine.describe(outer.from), arrived, time.Now())
+		w.tell(q.service, text)
+	}
+	return delivered > 0
+}
+
+// stands tells whether the import by which a question was asked is still there.
+func (w *worker) stands(q *question) bool {
+	l := w.letter
+	l.to = append(l.to[:0], q.service.subject...)
+	e := w.match.lookupArrived(q.importer.Profile(), l.to)
+	if e.beyond == nil {
+		return false
+	}
+	for i := range e.beyond.services {
+		if s := &e.beyond.services[i]; s.Account == q.service.Account && s.remote == q.service.remote {
+			return true
+		}
+	}
+	return false
+}
+
+// introduce is the header of a request to s: that of outer, and who asks, when that is a client. It is the memory of the
+// worker's letter unless it is large.
+func (w *worker) introduce(s *service, outer *letter) []byte {
+	c := outer.from
+	if c == nil {
+		return outer.header
+	}
+	header := outer.header
+	if _, forged := headers.Get(header, latency.InfoHeader); forged {
+		header = headers.Delete(header, latency.InfoHeader)
+	}
+	l := w.letter
+	b := l.memory[:0]
+	if bytes.HasSuffix(header, []byte("\r\n\r\n")) {
+		b = append(b, header[:len(header)-len("\r\n")]...)
+	} else {
+		b = append(b, "NATS/1.0\r\n"...)
+	}
+	b = append(append(b, latency.InfoHeader...), ": "...)
+	switch {
+	case s.Share && !outer.shy:
+		who := w.engine.describe(c)
+		b = append(b, via(who, s).JSON()...)
+	case c.Account() == s.Importer:
+		b = latency.AppendRTT(append(b, s.brief...), c.RTT())
+	default:
+		b = append(b, via(brief(c), s).JSON()...)
+	}
+	b = append(b, "\r\n\r\n"...)
+	if len(b) < borrowBytes {
+		l.memory = b
+	}
+	return b
+}
+
+// via adds to what is told about a client which account it came through, if that is another than its own.
+func via(c *latency.Client, s *service) *latency.Client {
+	if name := s.Importer.Name(); name != c.Account {
+		c.Service = name
+	}
+	return c
+}
+
+// brief is what anybody may know about a client that asks; nil for the server itself.
+func brief(c *Conn) *latency.Client {
+	if c == nil {
+		return nil
+	}
+	who := &latency.Client{RTT: c.RTT()}
+	if a := c.Account(); a != nil {
+		who.Account = a.Name()
+	}
+	return who
+}
+
+// describe is all that is told about a client; nil for the server itself.
+func (e *Engine) describe(c *Conn) *latency.Client {
+	who := brief(c)
+	if who == nil {
+		return nil
+	}
+	about, start := c.Client(), c.meta.Start.UTC()
+	who.Start, who.Host, who.ID, who.User = &start, c.meta.IP, c.id, c.User()
+	who.Name, who.Language, who.Version = about.Name, about.Lang, about.Version
+	who.Server, who.Kind, who.ClientType = e.serverName, "Client", c.meta.ClientType()
+	return who
+}
+
+// measure begins to measure a request to s, if it is to be; else it returns nil.
+func (w *worker) measure(s *service, outer *letter) *latency.Measurement {
+	if s.Latency == nil {
+		return nil
+	}
+	var header map[string][]string
+	if s.Latency.Sampling == 0 {
+		var asked bool
+		if header, asked = latency.Asked(outer.header); !asked {
+			return nil
+		}
+	} else if rand.IntN(100) >= s.Latency.Sampling {
+		return nil
+	}
+	m := &latency.Measurement{Requester: brief(outer.from), Header: header, Start: time.Now()}
+	if s.Share && !outer.shy {
+		m.Requester = w.engine.describe(outer.from)
+	}
+	return m
+}
+
+// report publishes that a measured request got no answer.
+func (w *worker) report(s *service, m *latency.Measurement, status int) {
+	if m != nil {
+		w.tell(s, m.Failed(status, time.Now()))
+	}
+}
+
+// tell publishes a metric of a service in the account that exports it.
+func (w *worker) tell(s *service, text []byte) {
+	outer := w.letter
+	if !w.depart() {
+		return
+	}
+	defer w.comeBack(outer)
+	w.letter.address(s.Latency.Subject, s.Latency.Subject, "", nil, text)
+	w.send(w.match.lookupArrived(s.Account.Profile(), w.letter.to), "")
+}
+
+// expire gives up requests that were not answered in time.
+func (e *Engine) expire(now time.Time) {
+	for _, r := range e.requests.Expire(now) {
+		if q := &r.Value; q.measured != nil {
+			text := q.measured.Failed(latency.Timeout, now)
+			e.Publish(q.service.Account, q.service.Latency.Subject, "", nil, text)
+		}
+	}
+}
