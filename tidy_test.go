@@ -95,13 +95,13 @@ var layers = []layer{
 	{"server/msgtrace", "headers", ""},
 	{"server/engine/replies", "", ""},
 	{"server/engine/latency", "headers", nuid},
-	{"server/engine", "subjects headers server/wire server/accounts server/monitor server/websocket server/logs server/engine/replies server/engine/latency", xsys},
+	{"server/engine", "subjects headers server/wire server/accounts server/monitor server/websocket server/logs server/msgtrace server/engine/replies server/engine/latency", xsys},
 	// 4: services on the bus.
-	{"server/system", "subjects headers server/wire server/accounts server/monitor server/logs server/engine", compress + "/s2"},
+	{"server/system", "subjects headers server/wire server/accounts server/monitor server/logs server/msgtrace server/engine", compress + "/s2"},
 	{"server/jetstream/backup", "subjects headers jetlog/config jetlog/command jetlog jetlog/body", compress + "/s2"},
 	{
 		"server/jetstream/ingest",
-		"subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/schedule jetlog/store server/accounts server/jetstream/api", "",
+		"subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/schedule jetlog/store server/accounts server/msgtrace server/jetstream/api", "",
 	},
 	{"server/jetstream/delivery", "subjects headers jetlog/config jetlog/command jetlog/body jetlog server/accounts server/jetstream/api", ""},
 	{"server/jetstream/sourcing", "subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/origin server/accounts server/engine server/jetstream/api", nuid},
@@ -116,7 +116,7 @@ var layers = []layer{
 	{
 		"server",
 		"subjects headers conf jetlog/vfs jetlog jetlog/seal jetlog/segment jetlog/wal jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
-			"server/logs server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/operator",
+			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/operator",
 		nkeys,
 	},
 	{"server/servertest", "conf server", natsgo},

@@ -2,8 +2,11 @@ package jetstream
 
 import (
 	"hash/maphash"
+	"slices"
 	"strings"
 
+	"runnel/jetlog"
+	"runnel/jetlog/config"
 	"runnel/server/engine"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/delivery"
@@ -145,9 +148,28 @@ func (a *account) takeFlowControl(m *engine.Message) {
 
 // take hands what was published on one of the stream's subjects to ingest.
 func (t *stream) take(m *engine.Message) {
-	if !t.ingest.Take(m.Subject, m.Reply, m.Header, m.Payload) {
+	var taken bool
+	if m.Trace == nil {
+		taken = t.ingest.Take(m.Subject, m.Reply, m.Header, m.Payload)
+	} else {
+		taken = t.ingest.TakeTraced(m.Subject, m.Reply, m.Header, m.Payload, m.Trace)
+	}
+	if !taken {
 		m.Press()
 		return
 	}
 	m.AtEnd(t.ingest)
+}
+
+// wanted tells whether a message on the subject would be kept.
+func (t *stream) wanted(subject string) bool {
+	if t.config().Retention != config.InterestRetention {
+		return true
+	}
+	wanted := false
+	_ = t.log.View(func(s *jetlog.Stream, _ jetlog.Messages) error { // a stream that is closed keeps nothing
+		wanted = slices.ContainsFunc(s.Consumers(), func(c *jetlog.Consumer) bool { return c.Filter().Matches(subject) })
+		return nil
+	})
+	return wanted
 }

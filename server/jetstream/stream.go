@@ -59,6 +59,7 @@ func (t *stream) open() {
 		Stored:    t.stored,
 		Withdrawn: t.withdrawn,
 		Abandoned: func(batch, reason string) { s.events.batchAbandoned(t, batch, reason) },
+		Wanted:    t.wanted,
 		Admit:     t.admit,
 	})
 	t.deliver = s.delivery.Open(t.account.account, t.log)

@@ -123,6 +123,9 @@ func (s *Stream) handle(r *record, patient bool) bool {
 	case idling:
 		s.expire()
 		s.settle(r)
+	case explaining:
+		s.explain(r)
+		s.settle(r)
 	}
 	return true
 }

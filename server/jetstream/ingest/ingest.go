@@ -91,6 +91,8 @@ type Hooks struct {
 	Withdrawn func([]jetlog.Withdrawn)
 	// Abandoned is called when an atomic batch will not be completed, with one of the reasons of package api.
 	Abandoned func(batch, reason string)
+	// Wanted tells whether a message on the subject would be kept for some consumer; nil where that is no condition.
+	Wanted func(subject string) bool
 	// Admit says whether a message of this many bytes fits what the account and the server may still use; nil if so.
 	Admit func(bytes int) *api.Error
 }
@@ -176,6 +178,9 @@ func (g *Ingest) record(s *Stream) *record {
 
 // release takes a record back that nobody refers to any more.
 func (g *Ingest) release(r *record) {
+	if r.trace != nil {
+		r.tell()
+	}
 	r.reset()
 	g.records.Put(r)
 }

@@ -4,6 +4,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/server/jetstream/api"
+	"runnel/server/msgtrace"
 )
 
 // task is what a record asks for.
@@ -26,6 +27,8 @@ const (
 	resuming
 	// idling asks to look for batches that were left alone.
 	idling
+	// explaining is a message that is not stored, since only what would become of it is asked.
+	explaining
 )
 
 // record is a message, or something else that keeps its place among messages, on its way from Take to the acker.
@@ -50,6 +53,11 @@ type record struct {
 	result  jetlog.Result
 	err     error
 	refusal *api.Error
+
+	// trace is who is told what has become of the message, nil for nobody; unwanted is set when no consumer of a stream
+	// that keeps what they want would get it.
+	trace    *msgtrace.Storing
+	unwanted bool
 
 	// target is how many answers of the log come before it is the record's turn at the acker.
 	target uint64
