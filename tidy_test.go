@@ -66,12 +66,12 @@ var layers = []layer{
 	{"jetlog/gone", "jetlog/manifest", ""},
 	{"jetlog/layer", "subjects jetlog/vfs jetlog/manifest jetlog/segment jetlog/gone jetlog", ""},
 	{"jetlog/order", "", ""},
-	{"jetlog/tiers", "", ""},
+	{"jetlog/compaction", "jetlog/segment jetlog/manifest jetlog/gone jetlog/layer jetlog/order", ""},
 	{"jetlog/reserve", "jetlog/vfs", ""},
 	{"jetlog/siphash", "", ""},
 	{
 		"jetlog/store",
-		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/tiers jetlog/reserve jetlog/siphash " +
+		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/compaction jetlog/reserve jetlog/siphash " +
 			"jetlog/codec jetlog/config jetlog/command jetlog/body jetlog jetlog/segment", crypto,
 	},
 	{"jetlog/dump", "jetlog jetlog/vfs jetlog/config jetlog/command jetlog/store", ""},

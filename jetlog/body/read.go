@@ -192,6 +192,13 @@ func (m *Memory) AppendSubjects(list []string) []string {
 	return list
 }
 
+// States calls yield for every subject with live messages, in no order.
+func (m *Memory) States(yield func(subject string, state SubjectState)) {
+	for subject, list := range m.subjects {
+		yield(subject, list.state())
+	}
+}
+
 // MessageID returns the sequence and time that were remembered for id.
 func (m *Memory) MessageID(id []byte) (seq uint64, time int64, err error) {
 	n := m.ids[string(id)]

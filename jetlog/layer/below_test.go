@@ -155,11 +155,12 @@ func TestFacts(t *testing.T) {
 		t.Errorf("after a purge into the subject: got %+v, want one to be counted", e)
 	}
 	changed := map[segment.Hash]string{}
-	f.Changed(changed)
+	note := func(h segment.Hash, subject string) { changed[h] = subject }
+	f.Changed(note)
 	if len(changed) != 1 || changed[hash(1)] != "a" {
 		t.Errorf("changed: got %v, want a alone", changed)
 	}
-	f.Fresh().Changed(changed)
+	f.Fresh().Changed(note)
 	if len(changed) != 1 {
 		t.Errorf("fresh facts have something: %v", changed)
 	}

@@ -123,13 +123,13 @@ func (f *Facts) Purged(upTo uint64) {
 // Fresh returns facts of nothing that keep as many entries.
 func (f *Facts) Fresh() *Facts { return NewFacts(f.limit) }
 
-// Changed adds the subjects that are dirty to a table.
-func (f *Facts) Changed(subjects map[segment.Hash]string) {
+// Changed calls yield for the subjects that are dirty, in no order.
+func (f *Facts) Changed(yield func(h segment.Hash, subject string)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for h, e := range f.entries {
 		if e.Dirty {
-			subjects[h] = e.Subject
+			yield(h, e.Subject)
 		}
 	}
 }

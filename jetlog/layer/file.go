@@ -91,7 +91,7 @@ func (f *File) Discard() { f.unneeded.Store(true) }
 
 // NewPart returns what a file has of a stream.
 func NewPart(f *File, stream uint64, e *manifest.Part) *Part {
-	p := &Part{Stream: stream, File: f, Purged: e.Purged, IDTime: e.IDTime}
+	p := &Part{Stream: stream, File: f, Purged: e.Purged, IDTime: e.IDTime, Covered: e.Covered}
 	if x, ok := f.Segment.Extent(stream); ok {
 		p.Spanned = Span{First: x.First, Last: x.Last, LastTime: x.LastTime, Count: x.Count, Bytes: x.Bytes}
 		p.Spanned.Removed, p.Spanned.RemovedBytes = e.Removed, e.Bytes

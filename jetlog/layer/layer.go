@@ -47,6 +47,9 @@ type Part struct {
 	File    *File
 	Purged  uint64 // as it was when the facts were written
 	IDTime  int64  // time of the last message id among the facts, 0 for none
+	// Covered: what the file says of subjects is in a later file too, and is not asked for. Whoever changes it holds the
+	// lock of the stream, and there is one who does.
+	Covered bool
 }
 
 // Span implements Layer.
@@ -184,7 +187,7 @@ func (p *Part) Subjects(a *Asker, filter jetlog.Filter) iter.Seq2[string, error]
 
 // Entry describes the part for the manifest.
 func (p *Part) Entry() manifest.Part {
-	e := manifest.Part{File: p.File.Number, Purged: p.Purged, IDTime: p.IDTime, Removed: p.Spanned.Removed, Bytes: p.Spanned.RemovedBytes}
+	e := manifest.Part{File: p.File.Number, Purged: p.Purged, IDTime: p.IDTime, Removed: p.Spanned.Removed, Bytes: p.Spanned.RemovedBytes, Covered: p.Covered}
 	if e.Removed == manifest.Unknown {
 		e.Bytes = 0
 	}

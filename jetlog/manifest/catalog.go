@@ -37,6 +37,7 @@ type Stream struct {
 	Purged   uint64 // every sequence up to here went at once some time
 	Forgot   int64  // message ids noted before this time are forgotten
 	Floor    uint64 // every sequence up to here has gone
+	Noted    uint64 // commands that the log was seen to have made safe, at the last start or end of the store
 	Pages    map[uint64]*Page
 	Parts    []Part // oldest first
 }
@@ -48,6 +49,7 @@ type Part struct {
 	IDTime  int64  // time of the last message id among its facts, 0 for none
 	Removed uint64 // messages of it that have gone, or Unknown
 	Bytes   uint64 // what those counted for
+	Covered bool   // a later file says all that it says of subjects
 }
 
 // Unknown stands for a number of removed messages that was not counted.
@@ -76,7 +78,7 @@ type Edit struct {
 type StreamEdit struct {
 	Stream
 	Created  bool             // the stream is new
-	Advanced bool             // snapshot, applied, purged, forgot and floor are new
+	Advanced bool             // snapshot, applied, purged, forgot and floor are new; noted is if it is not 0
 	Cleared  []uint64         // pages that are no more
 	Changed  map[uint64]*Page // pages that are new or have changed
 }
@@ -140,6 +142,9 @@ func (c *Catalog) applyStream(e *StreamEdit) error {
 		delete(s.Pages, n)
 	}
 	maps.Copy(s.Pages, e.Changed)
+	if e.Noted > 0 {
+		s.Noted = e.Noted
+	}
 	for _, p := range e.Parts {
 		if c.Files[p.File] == nil {
 			return fmt.Errorf("stream %d is in file %d, which does not exist", e.ID, p.File)
@@ -178,6 +183,8 @@ const editVersion = 1
 const (
 	flagCreated = 1 << iota
 	flagAdvanced
+	flagNoted
+	flagCovered
 )
 
 // append encodes an edit; docs/format/manifest.md is the page for it.
@@ -213,6 +220,13 @@ func (s *StreamEdit) append(out []byte) []byte {
 	if s.Advanced {
 		flags |= flagAdvanced
 	}
+	if s.Noted > 0 {
+		flags |= flagNoted
+	}
+	covered := slices.ContainsFunc(s.Parts, func(p Part) bool { return p.Covered })
+	if covered {
+		flags |= flagCovered
+	}
 	out = append(codec.AppendUint(out, s.ID), flags)
 	if s.Created {
 		out = codec.AppendBytes(out, s.Account)
@@ -220,6 +234,9 @@ func (s *StreamEdit) append(out []byte) []byte {
 	if s.Advanced {
 		out = codec.AppendUint(codec.AppendBytes(out, s.Snapshot), s.Applied)
 		out = codec.AppendUint(codec.AppendInt(codec.AppendUint(out, s.Purged), s.Forgot), s.Floor)
+	}
+	if s.Noted > 0 {
+		out = codec.AppendUint(out, s.Noted)
 	}
 	out = codec.AppendUint(out, uint64(len(s.Cleared)))
 	for _, n := range s.Cleared {
@@ -236,6 +253,9 @@ func (s *StreamEdit) append(out []byte) []byte {
 	for _, p := range s.Parts {
 		out = codec.AppendUint(codec.AppendUint(out, p.File), p.Purged)
 		out = codec.AppendUint(codec.AppendUint(codec.AppendInt(out, p.IDTime), p.Removed), p.Bytes)
+		if covered {
+			out = codec.AppendBool(out, p.Covered)
+		}
 	}
 	return out
 }
@@ -283,7 +303,7 @@ func readStreamEdit(r *codec.Reader) StreamEdit {
 	s := StreamEdit{}
 	s.ID = r.Uint()
 	flags := r.Byte()
-	if flags&^(flagCreated|flagAdvanced) != 0 {
+	if flags&^(flagCreated|flagAdvanced|flagNoted|flagCovered) != 0 {
 		r.Fail("flags of a stream that nobody knows")
 	}
 	s.Created, s.Advanced = flags&flagCreated != 0, flags&flagAdvanced != 0
@@ -292,6 +312,9 @@ func readStreamEdit(r *codec.Reader) StreamEdit {
 	}
 	if s.Advanced {
 		s.Snapshot, s.Applied, s.Purged, s.Forgot, s.Floor = r.Bytes(), r.Uint(), r.Uint(), r.Int(), r.Uint()
+	}
+	if flags&flagNoted != 0 {
+		s.Noted = r.Uint()
 	}
 	for range r.Count(1) {
 		s.Cleared = append(s.Cleared, r.Uint())
@@ -306,6 +329,9 @@ func readStreamEdit(r *codec.Reader) StreamEdit {
 	}
 	for range r.Count(partEntryBytes) {
 		p := Part{File: r.Uint(), Purged: r.Uint(), IDTime: r.Int(), Removed: r.Uint(), Bytes: r.Uint()}
+		if flags&flagCovered != 0 {
+			p.Covered = r.Bool()
+		}
 		s.Parts = append(s.Parts, p)
 	}
 	return s

@@ -136,7 +136,7 @@ func ReadFacts(page, index []byte, rows int, count uint64, h Hash) error {
 	if err2 != nil {
 		return err2
 	}
-	x.candidates(&h, func(page int) bool {
+	x.candidates(&h, x.after(&h), func(page int) bool {
 		x.page(page)
 		return true
 	})

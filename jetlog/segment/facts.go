@@ -245,16 +245,21 @@ func (x *factIndex) filter(page int) bloom {
 	return bloom(x.filters[start : start+bloomBytes(x.rows(page))])
 }
 
-// candidates calls visit with the pages that may have a hash until it returns false. It is one page, unless
-// pages begin with hashes whose first eight bytes are the same.
-func (x *factIndex) candidates(h *Hash, visit func(page int) bool) {
+// candidates calls visit with the pages that may have a hash until it returns false; after is the first page that
+// begins behind it. It is one page, unless pages begin with hashes whose first eight bytes are the same.
+func (x *factIndex) candidates(h *Hash, after int, visit func(page int) bool) {
 	prefix := h.prefix()
-	after := sort.Search(x.pages, func(i int) bool { return x.fence(i) > prefix })
 	for page := after - 1; page >= 0; page-- {
 		if x.filter(page).has(h.bloomHash()) && !visit(page) || x.fence(page) < prefix {
 			return
 		}
 	}
+}
+
+// after is the first page that begins behind a hash.
+func (x *factIndex) after(h *Hash) int {
+	prefix := h.prefix()
+	return sort.Search(x.pages, func(i int) bool { return x.fence(i) > prefix })
 }
 
 // Fact returns what the file says under a hash; ok is false if it says nothing. Most hashes that are not
@@ -268,7 +273,7 @@ func (s *Segment) Fact(stream uint64, k FactKind, h Hash) (v Value, ok bool, err
 	if err != nil {
 		return v, false, err
 	}
-	x.candidates(&h, func(page int) bool {
+	x.candidates(&h, x.after(&h), func(page int) bool {
 		var p factPage
 		var i int
 		if p, err = s.factPage(t, x, page, s.cached); err != nil {
@@ -280,6 +285,54 @@ func (s *Segment) Fact(stream uint64, k FactKind, h Hash) (v Value, ok bool, err
 		return !ok
 	})
 	return v, ok, err
+}
+
+// FindFacts looks for many hashes, which ascend, and calls found with the position in the list and the value of each that
+// the file says something of. It reads past the cache, and no page more than once: much quicker than Fact for each
+// of them.
+func (s *Segment) FindFacts(stream uint64, k FactKind, hashes []Hash, found func(i int, v Value)) error {
+	t := s.table(stream, k)
+	if t == nil || len(hashes) == 0 {
+		return nil
+	}
+	x, err := s.factIndex(t)
+	if err != nil {
+		return err
+	}
+	var p factPage
+	current := -1 // the page that p is
+	after := x.after(&hashes[0])
+	for i := range hashes {
+		h := &hashes[i]
+		for prefix := h.prefix(); after < x.pages && x.fence(after) <= prefix; {
+			after++
+		}
+		x.candidates(h, after, func(page int) bool {
+			if page != current {
+				if p, err = s.factPage(t, x, page, s.read); err != nil {
+					return false
+				}
+				current = page
+			}
+			row, ok := p.find(h)
+			if ok {
+				found(i, p.value(row))
+			}
+			return !ok
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FactCount is how many facts of a kind the file has of a stream.
+func (s *Segment) FactCount(stream uint64, k FactKind) uint64 {
+	if t := s.table(stream, k); t != nil {
+		return t.Count
+	}
+	return 0
 }
 
 // Facts iterates over a fact table in the order of hashes, past the cache: for compaction. It ends at the

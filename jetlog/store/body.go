@@ -27,6 +27,7 @@ type body struct {
 	start  uint64
 	frozen *frozen       // being written into files, nil for none
 	parts  []*layer.Part // all files, oldest first; those with messages are layers
+	asked  int           // files that are asked about subjects
 	facts  *layer.Facts
 	ids    map[segment.Hash]note
 	idTime int64 // of the last message id in ids
@@ -34,13 +35,15 @@ type body struct {
 
 	slab           []byte        // where the next messages' content goes
 	messages, size uint64        // of the memory table
+	subjects       int           // of the memory table, as counted
 	bytes          int64         // about what the memory table and what belongs to it take
 	memory         *atomic.Int64 // what those of all streams take
 }
 
 // What entries take in memory besides their content, about.
 const (
-	messageOverhead = 144
+	messageOverhead = 96
+	subjectBytes    = 192 // what a flush needs for it included
 	idBytes         = 64
 )
 
@@ -54,8 +57,11 @@ func newBody(key siphash.Key, memory *atomic.Int64, factLimit int) *body {
 
 // setParts makes the files of the stream known.
 func (b *body) setParts(parts []*layer.Part) {
-	b.parts, b.Layers = parts, nil
+	b.parts, b.Layers, b.asked = parts, nil, 0
 	for _, p := range parts {
+		if !p.Covered {
+			b.asked++
+		}
 		if p.Has() {
 			b.Layers = append(b.Layers, p)
 		}
@@ -94,11 +100,20 @@ func (b *body) NextOf(filter jetlog.Filter, seq uint64) (uint64, error) {
 	return b.active.NextOf(filter, seq)
 }
 
+// literalLayers is how many files are asked one after the other for the last message of a subject: facts tell it when
+// there are more.
+const literalLayers = 4
+
 // LastOf returns the last live sequence <= upTo that the filter matches.
 func (b *body) LastOf(filter jetlog.Filter, upTo uint64) (uint64, error) {
 	if upTo >= b.start {
 		if found, err := b.active.LastOf(filter, upTo); err != nil || found != 0 {
 			return found, err
+		}
+	}
+	if subject, ok := filter.Literal(); ok && len(b.Layers) > literalLayers {
+		if s, err := b.base(subject); err != nil || s.Last <= upTo {
+			return s.Last, err
 		}
 	}
 	return b.Below.LastOf(filter, min(upTo, b.start-1))
@@ -177,7 +192,7 @@ func (b *body) MessageID(id []byte) (seq uint64, time int64, err error) {
 			continue
 		}
 		var v segment.Value
-		if v, ok, err = p.Fact(b.Asker, idFact, h); err != nil {
+		if v, ok, err = p.Fact(b.Asker, layer.IDFact, h); err != nil {
 			return 0, 0, err
 		}
 		n = note{seq: v[0], time: int64(v[1])}
@@ -206,7 +221,7 @@ func (b *body) Append(message *jetlog.Message, meta *jetlog.Meta) {
 	b.active.Append(&m, meta)
 	b.messages++
 	b.size += meta.Bytes
-	b.grow(int64(meta.Bytes) + messageOverhead)
+	b.grow(int64(meta.Bytes) + messageOverhead + b.newSubjects())
 }
 
 // Remove removes a live message.
@@ -283,7 +298,14 @@ func (b *body) keep(content []byte) []byte {
 func (b *body) shrink(messages, bytes uint64) {
 	b.messages -= messages
 	b.size -= bytes
-	b.grow(-int64(bytes) - int64(messages)*messageOverhead)
+	b.grow(-int64(bytes) - int64(messages)*messageOverhead + b.newSubjects())
+}
+
+// newSubjects is about what the subjects take that the memory table has now and had not at the call before.
+func (b *body) newSubjects() int64 {
+	before := b.subjects
+	b.subjects = b.active.SubjectCount()
+	return int64(b.subjects-before) * subjectBytes
 }
 
 // grow counts memory.

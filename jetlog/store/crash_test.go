@@ -83,6 +83,9 @@ func (p *promises) kept(s *store.Store) error {
 			errs = append(errs, err)
 			continue
 		}
+		if s, err := stream.Subject(name + ".a"); err != nil || s.Count != stream.State().Messages {
+			errs = append(errs, fmt.Errorf("%s has %d messages on its subject, of %d (%v)", name, s.Count, stream.State().Messages, err))
+		}
 		for seq, payload := range want.stored {
 			m, err := stream.Load(seq)
 			switch {
@@ -138,6 +141,31 @@ func scenario(fs vfs.FS, p *promises) error {
 	}
 	if err := p.publish(s.Stream("A", "S"), "last"); err != nil {
 		return err
+	}
+	return s.Close()
+}
+
+// manyFiles does what makes facts move into files of their own.
+func manyFiles(fs vfs.FS, p *promises) error {
+	cfg := small(fs)
+	cfg.SegmentBytes = 1 << 8
+	s, _, err := store.Open(cfg)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for i := range 10 {
+		if err := p.round(s, "S", i); err != nil {
+			return err
+		}
+		if err := s.Flush(); err != nil {
+			return err
+		}
+		if i%3 == 2 {
+			if err := s.Compact(); err != nil {
+				return err
+			}
+		}
 	}
 	return s.Close()
 }
@@ -216,6 +244,12 @@ func recovers(t *testing.T, what string, fs *vfs.Memory, p *promises) {
 
 // TestPowerCuts cuts the power before each thing that the scenario does to the disk.
 func TestPowerCuts(t *testing.T) {
+	for name, scenario := range map[string]func(vfs.FS, *promises) error{"a little of everything": scenario, "many files": manyFiles} {
+		t.Run(name, func(t *testing.T) { cutPower(t, scenario) })
+	}
+}
+
+func cutPower(t *testing.T, scenario func(vfs.FS, *promises) error) {
 	cuts := []vfs.Choice{vfs.Lose, vfs.Keep}
 	for seed := range uint64(cutSeeds) {
 		cuts = append(cuts, vfs.Random(seed))

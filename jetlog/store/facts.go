@@ -6,12 +6,6 @@ import (
 	"runnel/jetlog/segment"
 )
 
-// Kinds of facts in segment files.
-const (
-	subjectFact segment.FactKind = 1 // SubjectState of what was flushed: first, last, count
-	idFact      segment.FactKind = 2 // a message id: sequence, time, 0
-)
-
 // note is what is known of a message id.
 type note struct {
 	seq  uint64
@@ -50,7 +44,7 @@ func (b *body) base(subject string) (jetlog.SubjectState, error) {
 // and it must be counted.
 func (b *body) inherited(h segment.Hash, subject string) (s jetlog.SubjectState, exact bool, err error) {
 	if b.frozen == nil {
-		return layer.Stored(b.Asker, b.parts, b.Purged, subjectFact, h)
+		return layer.Stored(b.Asker, b.parts, b.Purged, h)
 	}
 	s, exact, err = b.frozen.state(b.Asker, h, subject)
 	if exact && b.Purged > b.frozen.Purged && s.Count > 0 && s.First <= b.Purged {

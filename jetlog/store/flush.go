@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"runnel/jetlog"
@@ -22,6 +23,12 @@ const ownBytes = 1 << 20
 
 // flushEvery is how often the flusher looks whether something has to be done.
 const flushEvery = time.Second
+
+// flushing is held by who flushes or compacts, and guards what it has.
+type flushing struct {
+	sync.Mutex
+	compacted uint64 // stream whose files were compacted last
+}
 
 // flusher is the goroutine that flushes and compacts.
 func (s *Store) flusher() {
@@ -43,7 +50,7 @@ func (s *Store) flusher() {
 				continue
 			}
 			last = now
-			if err := s.Compact(); err != nil {
+			if err := s.compactUntil(s.pressed); err != nil {
 				s.logger.Error("compact", "error", err)
 			}
 		}
@@ -64,7 +71,7 @@ type task struct {
 	stream *Stream
 	frozen *frozen
 	file   *layer.File // that its messages and facts have gone into; nil if there were none
-	facts  []row
+	facts  []change
 	ids    []row
 	idTime int64
 	kept   []*layer.Part // of those that it had
@@ -351,24 +358,21 @@ type row struct {
 // gather finds out what has changed about subjects, and which message ids are still remembered.
 func (t *task) gather() error {
 	f := t.frozen
-	t.facts, t.ids = nil, nil
-	for h, subject := range f.subjects() {
-		state, err := f.fact(h, subject)
-		if err != nil {
-			return err
-		}
-		if state.Count == 0 && len(f.parts) == 0 {
-			continue // nobody says otherwise
-		}
-		t.facts = append(t.facts, row{h, segment.Value{state.First, state.Last, state.Count}})
+	t.ids = nil
+	facts, err := f.changedFacts()
+	if err != nil {
+		return err
 	}
+	if len(f.parts) == 0 { // nobody says otherwise of subjects that have nothing
+		facts = slices.DeleteFunc(facts, func(c change) bool { return c.state.Count == 0 })
+	}
+	t.facts = facts
 	for h, n := range f.ids {
 		if n.time >= f.forgot {
 			t.ids = append(t.ids, row{h, segment.Value{n.seq, uint64(n.time)}})
 			t.idTime = max(t.idTime, n.time)
 		}
 	}
-	slices.SortFunc(t.facts, compareRows)
 	slices.SortFunc(t.ids, compareRows)
 	return nil
 }
@@ -380,13 +384,15 @@ func (t *task) empty() bool {
 
 // writeFacts adds what gather found.
 func (t *task) writeFacts(w *segment.Writer) error {
-	for _, r := range t.facts {
-		if err := w.AddFact(t.stream.id, subjectFact, r.hash, r.value); err != nil {
+	for i := range t.facts {
+		c := &t.facts[i]
+		v := segment.Value{c.state.First, c.state.Last, c.state.Count}
+		if err := w.AddFact(t.stream.id, layer.SubjectFact, c.hash, v); err != nil {
 			return err
 		}
 	}
 	for _, r := range t.ids {
-		if err := w.AddFact(t.stream.id, idFact, r.hash, r.value); err != nil {
+		if err := w.AddFact(t.stream.id, layer.IDFact, r.hash, r.value); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,10 @@
 package store
 
 import (
+	"bytes"
+	"cmp"
+	"slices"
+
 	"runnel/jetlog"
 	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
@@ -40,7 +44,7 @@ func (f *frozen) state(a *layer.Asker, h segment.Hash, subject string) (s jetlog
 	case e.Scan:
 		return s, false, nil
 	default:
-		if s, exact, err = layer.Stored(a, f.parts, f.Purged, subjectFact, h); !exact || err != nil {
+		if s, exact, err = layer.Stored(a, f.parts, f.Purged, h); !exact || err != nil {
 			return s, false, err
 		}
 		s.Count -= min(e.Gone, s.Count)
@@ -49,43 +53,74 @@ func (f *frozen) state(a *layer.Asker, h segment.Hash, subject string) (s jetlog
 	return layer.Combine(s, young), true, err
 }
 
-// fact returns the exact state of a subject at that moment.
-func (f *frozen) fact(h segment.Hash, subject string) (jetlog.SubjectState, error) {
-	var old jetlog.SubjectState
-	e, _ := f.facts.Get(h)
-	exact := e.Known
-	var err error
-	switch {
-	case e.Known:
-		old = e.State
-	case !e.Scan:
-		if old, exact, err = layer.Stored(f.Asker, f.parts, f.Purged, subjectFact, h); err != nil {
-			return old, err
-		}
-		old.Count -= min(e.Gone, old.Count)
-	}
-	if exact {
-		old, err = f.Settle(subject, old)
-	} else {
-		old, err = f.SubjectOf(subject)
-	}
-	if err != nil {
-		return old, err
-	}
-	young, err := f.table.Memory.Subject(subject)
-	return layer.Combine(old, young), err
+// change is a subject whose facts have changed since the freeze before.
+type change struct {
+	hash    segment.Hash
+	subject string
+	state   jetlog.SubjectState // of the memory table; facts makes it that of the stream
+	old     jetlog.SubjectState // what files say, if found
+	exact   bool                // false if that must be counted
 }
 
-// subjects returns the subjects whose facts have changed since the freeze before.
-func (f *frozen) subjects() map[segment.Hash]string {
-	changed := map[segment.Hash]string{}
-	f.facts.Changed(changed)
-	// A memory table cannot fail.
-	_ = f.table.Memory.Subjects(nil, func(subject string, _ jetlog.SubjectState) bool {
-		changed[f.key.Sum(subject)] = subject
-		return true
+// changes returns them by their hashes.
+func (f *frozen) changes() []change {
+	all := make([]change, 0, f.table.Memory.SubjectCount())
+	f.table.Memory.States(func(subject string, state jetlog.SubjectState) {
+		all = append(all, change{hash: f.key.Sum(subject), subject: subject, state: state, exact: true})
 	})
-	return changed
+	f.facts.Changed(func(h segment.Hash, subject string) {
+		all = append(all, change{hash: h, subject: subject, exact: true})
+	})
+	slices.SortFunc(all, func(a, b change) int {
+		return cmp.Or(bytes.Compare(a.hash[:], b.hash[:]), cmp.Compare(b.state.Count, a.state.Count))
+	})
+	// Of two the first is that of the memory table.
+	return slices.CompactFunc(all, func(a, b change) bool { return a.hash == b.hash })
+}
+
+// changedFacts returns the exact states, at that moment, of the subjects that have changed, by their hashes.
+func (f *frozen) changedFacts() ([]change, error) {
+	all := f.changes()
+	if err := f.inherit(all); err != nil {
+		return nil, err
+	}
+	for i := range all {
+		c := &all[i]
+		var err error
+		if c.exact {
+			c.old, err = f.Settle(c.subject, c.old)
+		} else {
+			c.old, err = f.SubjectOf(c.subject)
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.state = layer.Combine(c.old, c.state)
+	}
+	return all, nil
+}
+
+// inherit notes what is known of the subjects below the table.
+func (f *frozen) inherit(all []change) error {
+	var hashes []segment.Hash
+	var places []int
+	for i := range all {
+		c := &all[i]
+		switch e, _ := f.facts.Get(c.hash); {
+		case e.Known:
+			c.old = e.State
+		case e.Scan:
+			c.exact = false
+		default:
+			hashes, places = append(hashes, c.hash), append(places, i)
+		}
+	}
+	return layer.StoredAll(f.parts, f.Purged, hashes, func(i int, s jetlog.SubjectState, exact bool) {
+		c := &all[places[i]]
+		e, _ := f.facts.Get(c.hash)
+		s.Count -= min(e.Gone, s.Count)
+		c.old, c.exact = s, exact
+	})
 }
 
 // freeze makes what the stream is now, with these first and last sequences, a layer that no longer
@@ -109,7 +144,7 @@ func (b *body) freeze(first, last uint64) *frozen {
 	for _, p := range b.parts {
 		f.entries = append(f.entries, p.Entry())
 	}
-	b.active, b.slab, b.messages, b.size, b.bytes = jetlog.NewMemory(), nil, 0, 0, 0
+	b.active, b.slab, b.messages, b.size, b.subjects, b.bytes = jetlog.NewMemory(), nil, 0, 0, 0, 0
 	b.facts, b.ids = b.facts.Fresh(), map[segment.Hash]note{}
 	b.start = last + 1
 	b.frozen = f

@@ -49,6 +49,9 @@ func runModel(t *testing.T, seed uint64, steps int) {
 	if seed%8 == 0 {
 		w.cfg.CacheBytes = 1 // every answer is read anew
 	}
+	if seed%2 == 0 {
+		w.cfg.SegmentBytes = 1 << 10 // what files say of subjects is soon in others than their messages
+	}
 	w.store = open(t, w.cfg)
 	w.stream = create(t, w.store, g.config())
 	cfg := w.stream.Config()

@@ -2,7 +2,7 @@ package store
 
 import "runnel/jetlog"
 
-// peekLayers is how many files are asked at most by one who must not take his time.
+// peekLayers is how many files are asked about a subject at most by one who must not take his time.
 const peekLayers = 16
 
 // Peek returns a message, with sequence 0 if there is none, but only if that is known at once: from memory, and while
@@ -26,7 +26,7 @@ func (t *Stream) PeekLast(subject string) (m jetlog.Message, known bool) {
 		return m, false
 	}
 	defer t.mu.RUnlock()
-	if t.state == nil || t.body != nil && len(t.body.Layers) > peekLayers {
+	if t.state == nil || t.body != nil && t.body.asked > peekLayers {
 		return m, false
 	}
 	seq, err := t.messages.LastOf(jetlog.Filter{subject}, ^uint64(0))

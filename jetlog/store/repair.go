@@ -73,6 +73,8 @@ type repair struct {
 	state *jetlog.Stream
 	files []*layer.File // new ones
 	parts []manifest.Part
+	// uncovered: a file is damaged that may have the facts of others. Those are written anew.
+	uncovered bool
 }
 
 func (r *repair) run() error {
@@ -82,20 +84,19 @@ func (r *repair) run() error {
 		return err
 	}
 	changed := false
+	damage := r.verify()
 	for i, p := range r.entry.Parts {
 		f := s.files[p.File]
-		damage := f.Failure
-		if damage == nil {
-			damage = f.Segment.Verify()
-		}
-		if damage == nil {
+		if damage[i] == nil && !(p.Covered && r.uncovered) {
 			r.parts = append(r.parts, p)
 			x, _ := f.Segment.Extent(r.stream.id)
 			r.next = max(r.next, x.Last+1)
 			continue
 		}
 		changed = true
-		r.result.Damage = append(r.result.Damage, damage.Error())
+		if damage[i] != nil {
+			r.result.Damage = append(r.result.Damage, damage[i].Error())
+		}
 		if err := r.rewrite(f, p, r.entry.Parts[i+1:]); err != nil {
 			return err
 		}
@@ -108,6 +109,21 @@ func (r *repair) run() error {
 		return s.fail(err)
 	}
 	return r.commit()
+}
+
+// verify returns what is wrong with each of the stream's files, nil for nothing.
+func (r *repair) verify() (damage []error) {
+	for _, p := range r.entry.Parts {
+		f := r.store.files[p.File]
+		err := f.Failure
+		if err == nil {
+			err = f.Segment.Verify()
+		}
+		damage = append(damage, err)
+		// What such a file says of subjects, nobody else does: unless it has messages, they are in others.
+		r.uncovered = r.uncovered || err != nil && !p.Covered
+	}
+	return damage
 }
 
 // rewrite puts what is left of a file into a new one.
@@ -130,10 +146,10 @@ func (r *repair) rewrite(f *layer.File, p manifest.Part, behind []manifest.Part)
 		if err := r.file(f, behind, r.state.State().Last); err != nil {
 			return err
 		}
-		if err := writeRows(w, r.stream.id, subjectFact, left); err != nil {
+		if err := writeRows(w, r.stream.id, layer.SubjectFact, left); err != nil {
 			return err
 		}
-		return writeRows(w, r.stream.id, idFact, ids)
+		return writeRows(w, r.stream.id, layer.IDFact, ids)
 	})
 	if err != nil {
 		return err
@@ -153,7 +169,7 @@ func (r *repair) ids(f *layer.File) map[segment.Hash]segment.Value {
 	if f.Failure != nil {
 		return ids
 	}
-	for x, err := range f.Segment.Facts(r.stream.id, idFact) {
+	for x, err := range f.Segment.Facts(r.stream.id, layer.IDFact) {
 		if err != nil {
 			r.result.Damage = append(r.result.Damage, "message ids: "+err.Error())
 			break

@@ -103,7 +103,7 @@ type Store struct {
 	space    space
 	allowed  [256]bool             // kinds of commands that the feature level has
 	kick     chan struct{}         // wakes the flusher
-	flushing sync.Mutex            // one flush at a time
+	flushing flushing              // one flush or compaction at a time
 	stop     chan struct{}         // closed when Close begins
 	ended    chan struct{}         // closed when Close is done
 	failure  atomic.Pointer[error] // what every command gets from now on

@@ -98,6 +98,18 @@ func (t *Stream) State() (state jetlog.State) {
 	return state
 }
 
+// PeekState is State, but only if that is known at once: it never waits.
+func (t *Stream) PeekState() (state jetlog.State, known bool) {
+	if !t.mu.TryRLock() {
+		return state, false
+	}
+	defer t.mu.RUnlock()
+	if t.state == nil {
+		return state, false
+	}
+	return t.state.State(), true
+}
+
 // Config returns the configuration. What its pointers refer to must not be changed.
 func (t *Stream) Config() (cfg config.Stream) {
 	_ = t.View(func(stream *jetlog.Stream, _ jetlog.Messages) error {
