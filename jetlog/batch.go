@@ -170,15 +170,18 @@ func (s *Stream) commit(b *batch, after *State, m Messages) Result {
 	r := Result{Sequence: after.Last, Count: len(b.arrivals)}
 	for i := range b.arrivals {
 		a := &b.arrivals[i]
+		var as *Message
 		if a.kept {
 			s.append(a, s.metaOf(a), m)
-			r.Stored = true
+			r.Stored, as = true, s.appended()
 		} else {
 			s.advance(a, m)
 			s.removed[NoInterest]++
 		}
 		if s.config.Republish != nil {
-			r.Members = append(r.Members, Result{Sequence: s.state.Last, Stored: a.kept, Previous: b.previous[i], Total: a.total})
+			r.Members = append(r.Members, Result{
+				Sequence: s.state.Last, Stored: a.kept, Previous: b.previous[i], Total: a.total, As: as,
+			})
 		}
 	}
 	s.skip(after.Last - s.state.Last)

@@ -218,7 +218,7 @@ func (s *Stream) store(a *arrival, m Messages) (Result, error) {
 	r := Result{Sequence: meta.Sequence, Stored: true, Total: a.total, Removed: s.remove(m)}
 	s.postponeAll(&r)
 	if s.config.Republish != nil {
-		r.Previous = before.Last
+		r.Previous, r.As = before.Last, s.appended()
 	}
 	return r, nil
 }
@@ -237,6 +237,12 @@ func (s *Stream) metaOf(a *arrival) *Meta {
 		meta.Expires = Never
 	}
 	return meta
+}
+
+// appended returns the message that was appended last.
+func (s *Stream) appended() *Message {
+	m := s.scratch.message
+	return &m
 }
 
 // append commits a message.

@@ -20,6 +20,9 @@ type Result struct {
 	// Previous is the last sequence that the subject had before, 0 for none. It is set only for
 	// streams that republish.
 	Previous uint64
+	// As is the message as it is stored, if it is: what was sent may have been changed. It is set only for streams that
+	// republish, and must not be changed.
+	As *Message
 	// Total is what the counter of the subject has come to, empty if it is none.
 	Total string
 	// Count is how many messages a batch or a copy has brought; Sequence is the last one's.

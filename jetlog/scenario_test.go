@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -360,8 +361,8 @@ func (w *world) apply(c command.Command) jetlog.Result {
 	w.must(err)
 	other, err := w.twin.Apply(decoded, w.other)
 	w.must(err)
-	if got, want := fmt.Sprint(other), fmt.Sprint(r); got != want {
-		w.t.Fatalf("%#v: the second replica says %s, the first %s", c, got, want)
+	if !reflect.DeepEqual(other, r) {
+		w.t.Fatalf("%#v: the second replica says %+v, the first %+v", c, other, r)
 	}
 	w.compare(c)
 	return r
@@ -535,6 +536,9 @@ func (w *world) describe(r jetlog.Result) string {
 		}
 		if r.Previous > 0 {
 			add("previous %d", r.Previous)
+		}
+		if r.As != nil {
+			add("as %s %q %q at %d", r.As.Subject, r.As.Header, r.As.Payload, r.As.Time)
 		}
 	case r.Sequence > 0:
 		add("ok %d", r.Sequence)

@@ -484,3 +484,20 @@ func TestCaseC060Rest(t *testing.T) {
 		}
 	})
 }
+
+// TestUpdateIsKnown changes a consumer again and again, and asks it for messages as soon as that is answered.
+func TestUpdateIsKnown(t *testing.T) {
+	s := newSite(t, "")
+	s.stream("E", `"subjects":["e"]`)
+	s.consumer("E", "c", "")
+	for i := range 200 {
+		most, want := 1+4*(i%2), "404"
+		if most < 3 {
+			want = "409"
+		}
+		s.consumer("E", "c", fmt.Sprintf(`"ack_policy":"explicit","max_batch":%d`, most))
+		if _, status := s.pull("E", "c", `{"batch":3,"no_wait":true}`, 3); status != want {
+			t.Fatalf("pull %d of 3 messages, with at most %d: got %s, want %s", i, most, status, want)
+		}
+	}
+}

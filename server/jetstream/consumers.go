@@ -77,7 +77,11 @@ func (s *Service) consumerCreated(r *request, cfg *config.Consumer, wait waiting
 		return nil, api.NewError(config.ConsumerNotFound)
 	}
 	info.PushBound = info.PushBound || t.account.listens(cfg.DeliverSubject, cfg.DeliverGroup)
-	r.answered = func() { t.deliver.Update(cfg.Name) }
+	if result.Created || cfg.Push() {
+		r.answered = func() { t.deliver.Update(cfg.Name) }
+	} else {
+		t.deliver.Update(cfg.Name) // who has the answer may ask at once, and asks what was changed
+	}
 	return &api.ConsumerInfoAnswer{ConsumerInfo: info}, nil
 }
 

@@ -23,6 +23,14 @@ func (s *stored) of(kind config.Storage) *atomic.Int64 {
 // count brings the counts to what the stream has now.
 func (t *stream) count() { t.countAs(int64(t.log.State().Bytes)) }
 
+// countIfKnown is count for who applies commands, and must not wait for those who read: if it would have to, the next
+// does it.
+func (t *stream) countIfKnown() {
+	if state, known := t.log.PeekState(); known {
+		t.countAs(int64(state.Bytes))
+	}
+}
+
 // countAs brings the counts to so many bytes of the stream.
 func (t *stream) countAs(bytes int64) {
 	more := bytes - t.counted.Swap(bytes)

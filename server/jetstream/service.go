@@ -213,6 +213,15 @@ func (s *Service) SetAccounts(cfgs []AccountConfig) {
 	}
 }
 
+// SetAccount makes one more account known to the service, or changes its limits.
+func (s *Service) SetAccount(c AccountConfig) {
+	s.setting.Lock()
+	defer s.setting.Unlock()
+	if !s.closed {
+		s.serve(c.Account).setLimits(c.Limits)
+	}
+}
+
 // serve returns the account as it is served, a new one if it was not.
 func (s *Service) serve(a *accounts.Account) *account {
 	s.mu.Lock()

@@ -123,7 +123,7 @@ func (t *stream) close() {
 func (t *stream) stored(subject string, sequence uint64) {
 	t.deliver.Stored(subject, sequence)
 	if sequence%countEvery == 0 {
-		t.count()
+		t.countIfKnown()
 	}
 	t.storedTimed()
 }

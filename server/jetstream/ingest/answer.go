@@ -98,7 +98,7 @@ func (s *Stream) storedOne(a *acker, cfg *settings, m jetlog.Message, result *je
 	if s.hooks.Stored != nil {
 		s.hooks.Stored(m.Subject, m.Sequence)
 	}
-	s.republish(a, cfg, m, result.Previous, result.Total)
+	s.republish(a, cfg, m, result)
 }
 
 // acknowledgeResult tells the publisher what became of its message; nothing if that is not known.

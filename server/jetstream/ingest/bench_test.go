@@ -36,8 +36,6 @@ func (l *instant) StartAll(_ context.Context, publishes []command.Publish, a sto
 	return nil
 }
 
-func (*instant) Load(uint64) (jetlog.Message, error) { return jetlog.Message{}, nil }
-
 func (*instant) State() jetlog.State { return jetlog.State{} }
 
 // credits is an outlet that gives the publisher a credit for each answer.

@@ -249,8 +249,6 @@ func (f *failing) StartAll(ctx context.Context, publishes []command.Publish, a s
 	return startAll(ctx, f.Start, publishes, a)
 }
 
-func (f *failing) Load(uint64) (jetlog.Message, error) { return jetlog.Message{}, nil }
-
 func (f *failing) State() jetlog.State { return jetlog.State{} }
 
 func (f *failing) Name() string          { return "S" }
@@ -274,8 +272,6 @@ func (l *answering) Config() config.Stream {
 	}
 	return streamConfig(l.change)
 }
-
-func (*answering) Load(uint64) (jetlog.Message, error) { return jetlog.Message{}, nil }
 
 func (l *answering) State() jetlog.State { return l.state }
 

@@ -31,8 +31,6 @@ type Log interface {
 	StartAll(ctx context.Context, publishes []command.Publish, answers store.Answers) error
 	// State returns sequences and sizes.
 	State() jetlog.State
-	// Load returns a message, with sequence 0 if there is none.
-	Load(seq uint64) (jetlog.Message, error)
 }
 
 // Outlet stages messages of the server and writes them out with Flush. One goroutine uses it at a time; header and

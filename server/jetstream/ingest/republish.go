@@ -8,21 +8,18 @@ import (
 	"runnel/server/jetstream/api"
 )
 
-// republish publishes a message again that was stored as this, if the stream does that. The message is what the
-// publisher sent; previous is the sequence before it on its subject, and total what a counter has come to.
-func (s *Stream) republish(a *acker, cfg *settings, m jetlog.Message, previous uint64, total string) {
+// republish publishes a message again that was stored, if the stream does that. The message is what the publisher sent,
+// which may differ from what is stored.
+func (s *Stream) republish(a *acker, cfg *settings, m jetlog.Message, result *jetlog.Result) {
 	if cfg.republish == nil {
 		return
+	}
+	if result.As != nil {
+		m = *result.As
 	}
 	to, ok := cfg.republish.ApplyWith(m.Subject, cfg.random)
 	if !ok {
 		return
-	}
-	// What is stored may differ from what was sent. If it has gone since, what was sent is the best there is.
-	if stored, err := s.log.Load(m.Sequence); err == nil && stored.Sequence == m.Sequence {
-		m = stored
-	} else if total != "" {
-		m.Payload = []byte(`{"val":"` + total + `"}`)
 	}
 	size := -1
 	payload := m.Payload
@@ -30,7 +27,7 @@ func (s *Stream) republish(a *acker, cfg *settings, m jetlog.Message, previous u
 		size, payload = len(payload), nil
 	}
 	start := len(a.buffer)
-	a.buffer = appendRepublished(a.buffer, cfg.name, &m, previous, size)
+	a.buffer = appendRepublished(a.buffer, cfg.name, &m, result.Previous, size)
 	a.outlet.Publish(s.account, to, "", a.buffer[start:], payload)
 }
 

@@ -94,8 +94,14 @@ func (k *mirrorSink) settled(o *outcome) bool {
 	if o.result.Code != 0 {
 		n = min(n, o.result.Count)
 	}
-	for _, m := range o.messages[:n] {
-		k.p.stream.hooks.Stored(m, jetlog.Result{Sequence: m.Sequence, Stored: true})
+	for i, m := range o.messages[:n] {
+		r := jetlog.Result{Sequence: m.Sequence, Stored: true}
+		if i < len(o.result.Members) {
+			r = o.result.Members[i]
+		}
+		if r.Stored {
+			k.p.stream.hooks.Stored(m, r)
+		}
 	}
 	if o.result.Code != 0 {
 		k.p.refuse(api.NewError(o.result.Code, o.result.Detail))
