@@ -103,7 +103,7 @@ func TestExplain(t *testing.T) {
 		{
 			"accounts.exports.latency",
 			conf.Explanation{
-				Key: "accounts.exports.latency", Type: "a subject or block", Reload: conf.ReloadYes, Block: true, Unsupported: true,
+				Key: "accounts.exports.latency", Type: "a subject or block", Reload: conf.ReloadYes, Block: true,
 				Meaning: "Subject that measurements of a service go to.",
 			},
 		},

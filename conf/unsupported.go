@@ -39,11 +39,7 @@ var unsupported = []missing{
 	{"accounts.jetstream.cluster_traffic", "clustering", perAccount("jetstream.cluster_traffic", func(a *Account) bool {
 		return a.JetStream != nil && a.JetStream.ClusterTraffic != standardTraffic
 	})},
-	{"accounts.exports", "exports of accounts", perAccount("exports", func(a *Account) bool { return len(a.Exports) > 0 })},
-	{"accounts.imports", "imports of accounts", perAccount("imports", func(a *Account) bool { return len(a.Imports) > 0 })},
-	{"accounts.mappings", "subject mapping", perAccount("mappings", func(a *Account) bool { return len(a.Mappings) > 0 })},
 	{"accounts.msg_trace", "message tracing", perAccount("msg_trace", func(a *Account) bool { return a.MessageTrace != nil })},
-	{"mappings", "subject mapping", func(o *Options) []string { return when(len(o.Mappings) > 0, "mappings") }},
 	{"operator", "operator mode", func(o *Options) []string { return when(len(o.Operator.Operators) > 0, "operator") }},
 	{"trusted_keys", "operator mode", func(o *Options) []string { return when(len(o.Operator.TrustedKeys) > 0, "trusted_keys") }},
 	{"resolver", "operator mode", func(o *Options) []string { return when(o.Operator.Resolver != nil, "resolver") }},

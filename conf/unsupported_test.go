@@ -56,27 +56,7 @@ func TestUnsupported(t *testing.T) {
 			"default_js_domain { A: b }\naccounts [A]",
 			"1:1: default_js_domain: not available in this version (no default JetStream domains yet)",
 		},
-		{
-			"exports",
-			"accounts { A { exports [ {stream: a} ] } }",
-			"1:16: accounts.A.exports: not available in this version (no exports of accounts yet)",
-		},
-		{"no exports", "accounts { A { exports [], imports [], mappings {} } }", ""},
-		{
-			"imports",
-			"accounts { A { imports [ {stream: {account: A, subject: b}} ] } }",
-			"1:16: accounts.A.imports: not available in this version (no imports of accounts yet)",
-		},
-		{
-			"mappings",
-			"mappings { a: b }",
-			"1:1: mappings: not available in this version (no subject mapping yet)",
-		},
-		{
-			"mappings of an account",
-			"accounts { A { maps { a: b } } }",
-			"1:16: accounts.A.mappings: not available in this version (no subject mapping yet)",
-		},
+		{"sharing", "accounts { A { exports [ {stream: a} ], imports [ {stream: {account: A, subject: a}, to: b} ], maps { a: b } } }\nmappings { a: b }", ""},
 		{
 			"tracing",
 			"accounts { A { msg_trace: b } }",

@@ -104,10 +104,11 @@ func Open(o *conf.Options, logger *slog.Logger) (*Server, error) {
 	s.registry.Activate(st.policy)
 	s.state.Store(st)
 	s.engine, err = engine.New(engine.Config{
-		Handler:  s,
-		Logger:   logger,
-		Settings: settings(o),
-		Pollers:  Pollers(),
+		Handler:    s,
+		Logger:     logger,
+		Settings:   settings(o),
+		Pollers:    Pollers(),
+		ServerName: s.Name(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start engine: %w", err)
