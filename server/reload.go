@@ -57,13 +57,8 @@ func (s *Server) Reload(o *conf.Options) ([]conf.Change, error) {
 	for _, c := range s.engine.Conns() {
 		s.revalidate(c)
 	}
-	for a := range st.policy.Accounts() {
-		a.Interest().Invalidate() // what a subscriber may receive is part of other clients' match entries
-	}
 	s.closeExcess(o.Limits.MaxConnections)
-	for a := range st.policy.Accounts() {
-		s.closeAccountExcess(a)
-	}
+	s.closeAccountExcess()
 	for _, c := range s.engine.Conns() {
 		if infoChanged(old, st, c.Account()) {
 			s.sendInfo(c, s.Info(c))
@@ -123,18 +118,18 @@ func (s *Server) revalidate(c *engine.Conn) {
 		if old == nil {
 			return // it will meet the policy
 		}
-		if !s.stands(old) {
-			c.Close(engine.ReasonAuthFailure, "Authorization Violation")
+		id, reason, text := s.again(c, old)
+		if id == nil {
+			c.Close(reason, text)
 			return
 		}
-		id, ok := s.policyFor(c).Revalidate(old)
-		if !ok {
-			c.Close(engine.ReasonAuthFailure, "Authorization Violation")
-			return
+		if id != old && !c.Rebind(old, id) {
+			continue // it has logged in again, or another reload was faster
 		}
-		if c.Rebind(old, id) { // else it has logged in again, or another reload was faster
-			break
+		if id.Profile != old.Profile {
+			id.Account.Interest().Invalidate() // what a subscriber may receive is part of other clients' match entries
 		}
+		break
 	}
 	p := c.Identity().Profile
 	for _, sub := range c.Subscriptions() {
@@ -142,6 +137,19 @@ func (s *Server) revalidate(c *engine.Conn) {
 			c.Unsubscribe(sub)
 		}
 	}
+}
+
+// again is who a client is now that had the identity old, or why it must go and what it is told.
+func (s *Server) again(c *engine.Conn, old *accounts.Identity) (id *accounts.Identity, reason engine.Reason, text string) {
+	if l := loginOf(old); l != nil {
+		return s.renewed(old, l)
+	}
+	if s.stands(old) {
+		if id, ok := s.policyFor(c).Revalidate(old); ok {
+			return id, engine.ReasonNone, ""
+		}
+	}
+	return nil, engine.ReasonAuthFailure, "Authorization Violation"
 }
 
 // closeExcess closes the newest connections above most.
@@ -162,18 +170,16 @@ func (s *Server) oldestFirst() []*engine.Conn {
 	return conns
 }
 
-// closeAccountExcess closes the newest connections above an account's lowered limit.
-func (s *Server) closeAccountExcess(a *accounts.Account) {
-	most := a.Limits().MaxConnections
-	if most <= 0 {
-		return
-	}
-	var n int64
+// closeAccountExcess closes the newest connections above the lowered limits of their accounts.
+func (s *Server) closeAccountExcess() {
+	counts := make(map[*accounts.Account]int64)
 	for _, c := range s.oldestFirst() {
-		if c.Account() != a {
+		a := c.Account()
+		if a == nil {
 			continue
 		}
-		if n++; n > most {
+		counts[a]++
+		if most := a.Limits().MaxConnections; most == accounts.Nothing || most > 0 && counts[a] > most {
 			c.Close(engine.ReasonMaxAccountConnections, "maximum account active connections exceeded")
 		}
 	}

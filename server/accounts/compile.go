@@ -15,7 +15,6 @@ import (
 func (r *Registry) Compile(cfg Config) (*Policy, error) {
 	c := compiler{
 		registry: r,
-		profiles: make(map[profileKey]*Profile),
 		policy: &Policy{
 			key:             &r.key,
 			pool:            &r.pool,
@@ -93,7 +92,6 @@ func (cfg *Config) accountUsers() (n int) {
 type compiler struct {
 	registry *Registry
 	policy   *Policy
-	profiles map[profileKey]*Profile
 	errs     []error
 }
 
@@ -241,17 +239,14 @@ func (c *compiler) onlySystemUsers(cfg Config) bool {
 		c.policy.byName[cfg.Accounts[0].Name] == c.policy.system
 }
 
-// profile returns the one profile for that account and permissions.
+// profile returns the one profile for that account and permissions, which is the same as under other policies: what
+// is remembered for it stays right through a reload.
 func (c *compiler) profile(a *Account, permissions *Permissions) *Profile {
 	noPublish := c.policy.noPublish[a.name]
 	if permissions == nil && len(noPublish) == 0 {
 		return a.profile
 	}
-	key := newProfileKey(a, permissions, noPublish)
-	if c.profiles[key] == nil {
-		c.profiles[key] = newProfile(a, permissions, noPublish...)
-	}
-	return c.profiles[key]
+	return c.policy.pool.profile(a, permissions, noPublish)
 }
 
 // secret compiles a secret, and makes it the dummy when it is the most expensive.

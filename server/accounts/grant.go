@@ -69,8 +69,8 @@ func allowed(types []ConnectionType, t ConnectionType) bool {
 	return len(types) == 0 || slices.Contains(types, cmp.Or(t, Standard))
 }
 
-// profilePool hands out one profile for all grants that say the same, as long as somebody has it: what is worked out
-// for one connection serves all. Its zero value is empty.
+// profilePool hands out one profile for all users and grants that say the same, as long as somebody has it: what is
+// worked out for one connection serves all. Its zero value is empty.
 type profilePool struct {
 	mu    sync.Mutex // guards what follows; nothing else is locked while it is held
 	known map[profileKey]weak.Pointer[Profile]
