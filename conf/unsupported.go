@@ -40,19 +40,6 @@ var unsupported = []missing{
 		return a.JetStream != nil && a.JetStream.ClusterTraffic != standardTraffic
 	})},
 	{"accounts.msg_trace", "message tracing", perAccount("msg_trace", func(a *Account) bool { return a.MessageTrace != nil })},
-	{"operator", "operator mode", func(o *Options) []string { return when(len(o.Operator.Operators) > 0, "operator") }},
-	{"trusted_keys", "operator mode", func(o *Options) []string { return when(len(o.Operator.TrustedKeys) > 0, "trusted_keys") }},
-	{"resolver", "operator mode", func(o *Options) []string { return when(o.Operator.Resolver != nil, "resolver") }},
-	{"resolver_preload", "operator mode", func(o *Options) []string {
-		return when(len(o.Operator.ResolverPreload) > 0, "resolver_preload")
-	}},
-	{"resolver_pinned_accounts", "operator mode", func(o *Options) []string {
-		return when(len(o.Operator.ResolverPinnedAccounts) > 0, "resolver_pinned_accounts")
-	}},
-	{"resolver_tls", "operator mode", func(o *Options) []string { return when(o.Operator.ResolverTLS != nil, "resolver_tls") }},
-	{"default_sentinel", "operator mode", func(o *Options) []string {
-		return when(o.Operator.DefaultSentinel != "", "default_sentinel")
-	}},
 	{"authorization.proxy_required", "trusted proxies", func(o *Options) []string {
 		return when(o.Authorization.ProxyRequired, "authorization.proxy_required")
 	}},

@@ -37,6 +37,9 @@ func (s *Server) Authenticate(c *engine.Conn, o *wire.Connect) (*accounts.Identi
 // identify finds out who a client is: by the policy, or by somebody whom the server asks.
 func (s *Server) identify(c *engine.Conn, o *wire.Connect) (*accounts.Identity, error) {
 	st := s.state.Load()
+	if st.trusting != nil {
+		return s.logIn(st, c, o)
+	}
 	p, cr := st.policyOf(c.Meta().Type), credentials(c, o)
 	if st.callout.decides(p.Claimed(cr)) {
 		return s.askCallout(st, c, o)
@@ -82,7 +85,7 @@ func credentials(c *engine.Conn, o *wire.Connect) accounts.Credentials {
 func (s *Server) MayBlock(c *engine.Conn, o *wire.Connect) bool {
 	st := s.state.Load()
 	p, cr := st.policyOf(c.Meta().Type), credentials(c, o)
-	return st.callout.decides(p.Claimed(cr)) || p.MayBeSlow(cr)
+	return st.trusting != nil || st.callout.decides(p.Claimed(cr)) || p.MayBeSlow(cr)
 }
 
 // Admit implements engine.Handler: it counts the connection for its account. A client may send CONNECT again
@@ -109,7 +112,7 @@ func (s *Server) Admit(c *engine.Conn, id *accounts.Identity) error {
 // Bound implements engine.Handler: a reload may have come between the check of the credentials and now. It has
 // stored its policy before it looks at the connections, so either it sees this one or this sees its policy.
 func (s *Server) Bound(c *engine.Conn) {
-	if !c.Identity().Of(s.policyFor(c)) {
+	if id := c.Identity(); loginOf(id) != nil || !id.Of(s.policyFor(c)) {
 		s.revalidate(c)
 	}
 	s.watchExpiry(c)
@@ -118,10 +121,15 @@ func (s *Server) Bound(c *engine.Conn) {
 // watchExpiry has c closed when what its user was granted ends.
 func (s *Server) watchExpiry(c *engine.Conn) {
 	var at time.Time
-	if g := c.Identity().Grant; g != nil {
-		at = g.Expires
+	text := userExpired
+	id := c.Identity()
+	if id.Grant != nil {
+		at = id.Grant.Expires
 	}
-	s.expiry.set(c, at, "User Authentication Expired")
+	if l := loginOf(id); l != nil {
+		text = l.ends
+	}
+	s.expiry.set(c, at, text)
 }
 
 // AuthRequired implements engine.Handler. With a no_auth_user it is true as well: also a client that could do

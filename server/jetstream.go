@@ -73,6 +73,7 @@ func (s *Server) openJetStream(o *conf.Options) error {
 		Logger: s.logger,
 	})
 	s.serveAccounts(s.state.Load())
+	s.loadStored()
 	s.logger.Info("JetStream is ready", "took", time.Since(began).Round(time.Millisecond))
 	return nil
 }
@@ -168,7 +169,7 @@ func (s *Server) serveAccounts(st *state) {
 	}
 	var cfgs []jetstream.AccountConfig
 	for a := range st.policy.Accounts() {
-		cfgs = append(cfgs, jetstream.AccountConfig{Account: a, Limits: accountLimits(st.options, a)})
+		cfgs = append(cfgs, jetstream.AccountConfig{Account: a, Limits: s.limitsOf(st, a)})
 	}
 	s.jetstream.SetAccounts(cfgs)
 }
@@ -183,7 +184,18 @@ func (s *Server) serveLimits(o *conf.Options) {
 	s.jetstream.SetLimits(jetStreamLimits(o.JetStream, c))
 }
 
-// accountLimits is what an account may keep, nil if it may not keep anything.
+// limitsOf is what an account may keep, as its claims or the options say; nil if it may not keep anything.
+func (s *Server) limitsOf(st *state, a *accounts.Account) *jetstream.AccountLimits {
+	if s.tenants == nil {
+		return accountLimits(st.options, a)
+	}
+	if t := s.tenants.known(a.Name()); t != nil {
+		return tenantLimits(t)
+	}
+	return nil
+}
+
+// accountLimits is what an account of the options may keep, nil if it may not keep anything.
 func accountLimits(o *conf.Options, a *accounts.Account) *jetstream.AccountLimits {
 	l := o.JetStreamOf(a.Name())
 	if l == nil {

@@ -44,6 +44,7 @@ type Server struct {
 
 	engine   *engine.Engine
 	registry *accounts.Registry
+	tenants  *tenants // nil outside of operator mode
 	pages    *monitor.Pages
 	system   *system.System
 
@@ -137,6 +138,9 @@ func (s *Server) begin(o *conf.Options) error {
 		return fmt.Errorf("start system services: %w", err)
 	}
 	s.running.Go(func() { s.system.Run(s.ending) })
+	if err := s.openTenants(o); err != nil {
+		return fmt.Errorf("operator mode: %w", err)
+	}
 	if err := s.openJetStream(o); err != nil {
 		return err
 	}
@@ -271,6 +275,7 @@ func (s *Server) Close() error {
 		s.listeners.close()
 		s.closeJetStream()
 		s.expiry.stop()
+		s.tenants.close()
 		s.calloutNow().close() // the engine waits for those who wait for it
 		s.engine.Close()
 		s.stop()

@@ -20,6 +20,7 @@ type state struct {
 	// webPolicy is for WebSocket clients: policy unless that listener has credentials of its own.
 	webPolicy *accounts.Policy
 	callout   *vouching    // nil without an auth callout
+	trusting  *trusting    // nil outside of operator mode
 	tls       *tlsSettings // of the client listener; nil without TLS
 	webTLS    *tlsSettings // of the WebSocket listener
 	info      wire.Info    // what INFO says to everybody
@@ -40,7 +41,13 @@ func Check(o *conf.Options) error {
 func (s *Server) newState(o *conf.Options) (*state, error) {
 	st := &state{options: o, loaded: time.Now()}
 	var errs [4]error
-	st.policy, errs[0] = s.registry.Compile(policyConfig(o))
+	var err error
+	if st.trusting, err = newTrusting(o); err != nil {
+		return nil, err
+	}
+	cfg := policyConfig(o)
+	st.trusting.configure(&cfg)
+	st.policy, errs[0] = s.registry.Compile(cfg)
 	st.tls, errs[1] = newTLSSettings(o.TLS)
 	if ws := o.WebSocket; ws != nil {
 		st.webTLS, errs[2] = newTLSSettings(ws.TLS)
@@ -49,7 +56,6 @@ func (s *Server) newState(o *conf.Options) (*state, error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
-	var err error
 	if st.callout, err = s.newVouching(o, st.policy, s.calloutNow()); err != nil {
 		return nil, err
 	}
@@ -81,6 +87,12 @@ func (st *state) policyOf(t accounts.ConnectionType) *accounts.Policy {
 func (s *Server) webPolicy(o *conf.Options, general *accounts.Policy) (*accounts.Policy, error) {
 	ws := o.WebSocket
 	own := ws.Authorization
+	if o.Operator.Enabled() {
+		if own.Username != "" || own.Token != "" || ws.NoAuthUser != "" {
+			return nil, errors.New("websocket: operator mode has no users in the configuration: they come by JWT")
+		}
+		return general, nil
+	}
 	cfg := policyConfig(o)
 	maps := mapsCertificates(ws.TLS)
 	if own.Username == "" && own.Token == "" && ws.NoAuthUser == "" && maps == cfg.MapCertificates {

@@ -34,10 +34,10 @@ func (a *Account) Plan(exporter exportsWanted, cluster string, now time.Time) *P
 		Name: a.Name(),
 		NKey: a.Name(),
 		Limits: accounts.Limits{
-			MaxConnections:   bound(c.Limits.Conn),
-			MaxSubscriptions: bound(c.Limits.Subs),
-			MaxPayload:       bound(c.Limits.Payload),
-			MaxLeafNodes:     bound(c.Limits.LeafNodeConn),
+			MaxConnections:   Bound(c.Limits.Conn),
+			MaxSubscriptions: Bound(c.Limits.Subs),
+			MaxPayload:       Bound(c.Limits.Payload),
+			MaxLeafNodes:     Bound(c.Limits.LeafNodeConn),
 		},
 		Mappings: mappings(c.Mappings, cluster),
 	}}
@@ -66,8 +66,8 @@ func (a *Account) Exporters() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// bound translates a limit: -1 for none, 0 for nothing at all.
-func bound(limit int64) int64 {
+// Bound translates a limit of a token: -1 is none, 0 allows nothing at all.
+func Bound(limit int64) int64 {
 	switch {
 	case limit < 0:
 		return 0

@@ -42,6 +42,16 @@ func (u *User) Account() string {
 	return u.claims.Issuer
 }
 
+// CheckSentinel tells whether a token can stand in for those of clients that send none: it must be a user's, and good
+// without a signature.
+func CheckSentinel(token string) error {
+	u, err := ReadUser(token)
+	if err == nil && !u.claims.BearerToken {
+		err = fmt.Errorf("%w: a bearer token is needed", ErrClaims)
+	}
+	return err
+}
+
 // NKey is the public key of the user.
 func (u *User) NKey() string { return u.claims.Subject }
 

@@ -101,6 +101,16 @@ func (s *System) reply(c *call, data any, err error) {
 	s.send(c, header, body)
 }
 
+// Enclose writes an answer to a request that somebody else serves, in the form of those that are served here: data, or
+// with its absence a failure, which says what there is to say.
+func (s *System) Enclose(data, failure any) []byte {
+	return s.encode(struct {
+		Server ServerInfo `json:"server"`
+		Data   any        `json:"data,omitempty"`
+		Error  any        `json:"error,omitempty"`
+	}{s.serverInfo(), data, failure})
+}
+
 func (s *System) send(c *call, header, body []byte) {
 	s.cfg.Bus.Publish(c.from, c.Reply, "", header, body)
 }

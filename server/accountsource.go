@@ -1,0 +1,249 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"time"
+
+	"runnel/conf"
+	"runnel/server/accounts"
+	"runnel/server/engine"
+	"runnel/server/jetstream"
+	"runnel/server/operator"
+	"runnel/server/operator/resolver"
+)
+
+// accountSource is where the JWTs of accounts are found, and kept if they are.
+type accountSource struct {
+	lookup *resolver.Lookup
+	// memory and directory are what the source is, or has; nil when it is something else.
+	memory    *resolver.Memory
+	directory *resolver.Directory
+	// full says that the directory has all accounts, not only some.
+	full bool
+}
+
+// openTenants begins operator mode, if o asks for it: the resolver is there, the system account in use.
+func (s *Server) openTenants(o *conf.Options) error {
+	st := s.state.Load()
+	if st.trusting == nil {
+		return nil
+	}
+	s.tenants = newTenants(s)
+	src, err := s.newAccountSource(o, st.trusting)
+	if err != nil {
+		return err
+	}
+	s.tenants.source.Store(src)
+	if st.trusting.system == "" {
+		s.logger.Warn("no operator names a system account: nobody can see events, and account JWTs cannot be pushed")
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(s.ending, startTimeout)
+	defer cancel()
+	_, err = s.tenants.find(ctx, st.trusting.system)
+	if errors.Is(err, resolver.ErrNotFound) && src.directory != nil {
+		s.logger.Warn("the system account has no JWT yet: users signed with its own key may push one", "account", st.trusting.system)
+		var bare *operator.Account
+		if bare, err = operator.Bootstrap(st.trusting.system); err == nil {
+			s.tenants.change(bare, false)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("system account %s: %w", st.trusting.system, err)
+	}
+	return s.serveClaims()
+}
+
+// startTimeout bounds the look for the system account.
+const startTimeout = 10 * time.Second
+
+// newAccountSource makes the resolver that o asks for.
+func (s *Server) newAccountSource(o *conf.Options, t *trusting) (*accountSource, error) {
+	r := o.Operator.Resolver
+	if r == nil {
+		r = &conf.Resolver{Type: "url", URL: t.trust.AccountServer(), Timeout: defaultFetchTimeout}
+	}
+	timeout := r.Timeout
+	if timeout <= 0 {
+		timeout = defaultFetchTimeout
+	}
+	src := &accountSource{}
+	var found resolver.Resolver
+	switch r.Type {
+	case "memory":
+		src.memory = resolver.NewMemory(o.Operator.ResolverPreload)
+		found = src.memory
+	case "url":
+		u, err := s.newURLResolver(o, r.URL, timeout)
+		if err != nil {
+			return nil, err
+		}
+		found = u
+	case "full", "cache":
+		d, err := s.newDirectory(o, r)
+		if err != nil {
+			return nil, err
+		}
+		src.directory, src.full = d, r.Type == "full"
+		found = d
+		if !src.full {
+			found = &resolver.Cache{Directory: d, Remote: claimsLookup{s}, Check: s.checkAccount}
+		}
+	default:
+		return nil, fmt.Errorf("there is no resolver %q", r.Type)
+	}
+	src.lookup = resolver.NewLookup(found, timeout)
+	return src, nil
+}
+
+// defaultFetchTimeout bounds the look for one account.
+const defaultFetchTimeout = 1900 * time.Millisecond
+
+// newURLResolver makes a resolver of a URL, and checks that somebody answers there.
+func (s *Server) newURLResolver(o *conf.Options, base string, timeout time.Duration) (*resolver.URL, error) {
+	config, err := clientTLS(o.Operator.ResolverTLS)
+	if err != nil {
+		return nil, fmt.Errorf("resolver_tls: %w", err)
+	}
+	u, err := resolver.NewURL(base, timeout, config)
+	if err != nil {
+		return nil, err
+	}
+	return u, u.Check(s.ending)
+}
+
+// clientTLS is the TLS of a connection that the server opens; nil for the usual.
+func clientTLS(c *conf.TLS) (*tls.Config, error) {
+	if c == nil {
+		return nil, nil
+	}
+	config := &tls.Config{MinVersion: c.MinVersion, InsecureSkipVerify: c.Insecure}
+	if c.CAFile != "" {
+		pool, err := loadPool(c.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		config.RootCAs = pool
+	}
+	if c.CertFile != "" {
+		certificate, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("certificate: %w", err)
+		}
+		config.Certificates = []tls.Certificate{certificate}
+	}
+	return config, nil
+}
+
+// newDirectory opens the directory of a resolver, and puts preloaded JWTs into it of accounts that it does not have.
+func (s *Server) newDirectory(o *conf.Options, r *conf.Resolver) (*resolver.Directory, error) {
+	d, err := resolver.OpenDirectory(resolver.DirectoryConfig{
+		Path: r.Dir, AllowDelete: r.AllowDelete, HardDelete: r.HardDelete, Limit: r.Limit, Evict: r.Type == "cache", TTL: r.TTL,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for account, token := range o.Operator.ResolverPreload {
+		if d.Has(account) {
+			continue
+		}
+		if err := d.Save(account, token); err != nil {
+			return nil, fmt.Errorf("resolver_preload: account %.64q: %w", account, err)
+		}
+	}
+	return d, nil
+}
+
+// checkAccount tells whether a JWT is one of the account, signed by an operator.
+func (s *Server) checkAccount(account, token string) error {
+	_, err := s.state.Load().trusting.trust.ReadAccount(token, account, time.Now())
+	return err
+}
+
+// enter has the services of the server reach an account that has come into use.
+func (s *Server) enter(a *accounts.Account) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.subscribed {
+		if e.in != nil && e.in[a] == nil {
+			e.in[a] = s.subscribeIn(a, e.pattern, e.handler)
+		}
+	}
+}
+
+// serveTenant tells JetStream what an account may store.
+func (s *Server) serveTenant(t *tenant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.jetstream != nil {
+		s.jetstream.SetAccount(jetstream.AccountConfig{Account: t.account, Limits: tenantLimits(t)})
+	}
+}
+
+// tenantLimits is what the claims of an account let it store, nil for nothing.
+func tenantLimits(t *tenant) *jetstream.AccountLimits {
+	l := t.claims.Load().JetStream()
+	if l == nil {
+		return nil
+	}
+	return &jetstream.AccountLimits{
+		MaxMemoryBytes:       l.MaxMemoryBytes,
+		MaxStoreBytes:        l.MaxStoreBytes,
+		MaxStreams:           int(l.MaxStreams),
+		MaxConsumers:         int(l.MaxConsumers),
+		MaxAckPending:        int(l.MaxAckPending),
+		MaxMemoryStreamBytes: l.MaxMemoryStreamBytes,
+		MaxStoreStreamBytes:  l.MaxStoreStreamBytes,
+		MaxBytesRequired:     l.MaxBytesRequired,
+	}
+}
+
+// review applies new claims to the connections of an account.
+func (s *Server) review(t *tenant) {
+	for _, c := range s.engine.Conns() {
+		if c.Account() == t.account {
+			before := c.Identity()
+			s.revalidate(c)
+			s.watchExpiry(c)
+			if c.Identity() != before {
+				s.sendInfo(c, s.Info(c))
+			}
+		}
+	}
+	s.closeAccountExcess()
+}
+
+// leave ends what there is of an account that was dropped.
+func (s *Server) leave(t *tenant) {
+	for _, c := range s.engine.Conns() {
+		if c.Account() == t.account {
+			c.Close(engine.ReasonAuthExpired, accountExpired)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.state.Load()
+	s.extend(st.policy)
+	s.serveAccounts(st)
+}
+
+// loadStored brings those accounts into use that have streams: they are served whether somebody logs in or not.
+func (s *Server) loadStored() {
+	if s.tenants == nil || s.store == nil {
+		return
+	}
+	seen := make(map[string]bool)
+	for _, log := range s.store.Streams() {
+		name := log.Account()
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		if _, err := s.tenants.find(s.ending, name); err != nil {
+			s.logger.Warn("streams are not served, since their account is not there", "account", name, "error", err)
+		}
+	}
+}

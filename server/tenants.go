@@ -1,0 +1,315 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"runnel/server/accounts"
+	"runnel/server/operator"
+)
+
+const (
+	// exportersMost bounds how many accounts one login has looked for because of imports. The imports of others come
+	// into force when these accounts are used.
+	exportersMost = 256
+	// exportersAtOnce is how many of them are looked for at the same time.
+	exportersAtOnce = 8
+)
+
+// tenants are the accounts of operator mode that have been used since the start. Their number is that of the accounts
+// which operators have signed and somebody has asked for.
+//
+// Invariant: the registry has Put what the claims of each tenant say, as of the last change.
+type tenants struct {
+	server *Server
+
+	// source is where accounts are found; a reload replaces it.
+	source      atomic.Pointer[accountSource]
+	pinnedFails atomic.Int64
+
+	// changing is held while claims are put into force, one after the other. While it is held, mu, the registry's locks,
+	// the server's mu and those of connections may be taken.
+	changing sync.Mutex
+	// renewals is when plans are to be made again, by account; timer rings for the first of them. changing guards both.
+	renewals map[string]time.Time
+	timer    *time.Timer
+
+	mu        sync.RWMutex // guards what follows; nobody is called while it is held
+	byName    map[string]*tenant
+	importers map[string]map[string]bool // by exporter
+}
+
+// tenant is an account that is in use.
+type tenant struct {
+	account *accounts.Account
+	claims  atomic.Pointer[operator.Account] // in force
+	changed atomic.Int64                     // when they came, unix nanoseconds
+}
+
+func newTenants(s *Server) *tenants {
+	return &tenants{
+		server:    s,
+		renewals:  make(map[string]time.Time),
+		byName:    make(map[string]*tenant),
+		importers: make(map[string]map[string]bool),
+	}
+}
+
+// known is the tenant of that name, nil when it has not been used.
+func (t *tenants) known(name string) *tenant {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.byName[name]
+}
+
+// valid is the tenant of that name if its claims are good now.
+func (t *tenants) valid(name string, now time.Time) *tenant {
+	if one := t.known(name); one != nil && one.claims.Load().Check(now) == nil {
+		return one
+	}
+	return nil
+}
+
+// all returns the names of all tenants, sorted.
+func (t *tenants) all() []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.Sorted(maps.Keys(t.byName))
+}
+
+// find returns an account that may be used, and looks for it if it is not known. The accounts that it imports from are
+// looked for as well.
+func (t *tenants) find(ctx context.Context, name string) (*tenant, error) {
+	s := &search{tenants: t, seen: map[string]bool{name: true}, slots: make(chan struct{}, exportersAtOnce)}
+	one, err := s.find(ctx, name)
+	s.running.Wait()
+	return one, err
+}
+
+// search is what one login has looked for.
+type search struct {
+	tenants *tenants
+	running sync.WaitGroup
+	slots   chan struct{}
+
+	mu   sync.Mutex // guards seen
+	seen map[string]bool
+}
+
+// find returns the account once those that it imports from were looked for.
+func (s *search) find(ctx context.Context, name string) (*tenant, error) {
+	t := s.tenants
+	if one := t.valid(name, time.Now()); one != nil {
+		return one, nil
+	}
+	claims, err := t.fetch(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	one := t.change(claims, false)
+	for _, exporter := range claims.Exporters() {
+		if s.first(exporter) {
+			s.running.Go(func() { s.findExporter(ctx, exporter) })
+		}
+	}
+	return one, nil
+}
+
+// findExporter looks for an account that others import from. Without it their imports do not work, which the log says.
+func (s *search) findExporter(ctx context.Context, name string) {
+	s.slots <- struct{}{}
+	claims, err := s.tenants.fetch(ctx, name)
+	<-s.slots
+	if err != nil {
+		s.tenants.server.logger.Warn("an account that others import from is not there", "account", name, "error", err)
+		return
+	}
+	s.tenants.change(claims, false)
+	for _, exporter := range claims.Exporters() {
+		if s.first(exporter) {
+			s.running.Go(func() { s.findExporter(ctx, exporter) })
+		}
+	}
+}
+
+// first reports whether an account is to be looked for: it is not in use, and was not looked for.
+func (s *search) first(name string) bool {
+	if s.tenants.known(name) != nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen[name] || len(s.seen) > exportersMost {
+		return false
+	}
+	s.seen[name] = true
+	return true
+}
+
+// fetch asks the resolver for the claims of an account, and checks that they are good now.
+func (t *tenants) fetch(ctx context.Context, name string) (*operator.Account, error) {
+	token, err := t.source.Load().lookup.Fetch(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("account %s: %w", name, err)
+	}
+	now := time.Now()
+	claims, err := t.server.state.Load().trusting.trust.ReadAccount(token, name, now)
+	if err != nil {
+		return nil, fmt.Errorf("account %s: %w", name, err)
+	}
+	return claims, claims.Check(now)
+}
+
+// change puts claims into force: of an account that was not used before, or in place of the claims so far. Without
+// pushed these stand as long as they are good, since what was fetched may be older.
+func (t *tenants) change(claims *operator.Account, pushed bool) *tenant {
+	t.changing.Lock()
+	defer t.changing.Unlock()
+	name := claims.Name()
+	one := t.known(name)
+	if one != nil && (!pushed && t.valid(name, time.Now()) != nil || one.claims.Load().Token() == claims.Token() && claims.Token() != "") {
+		return one
+	}
+	account := t.put(claims)
+	fresh := one == nil
+	if fresh {
+		one = &tenant{account: account}
+		t.server.enter(one.account) // before anybody can use it
+	}
+	t.adopt(one, claims)
+	for _, importer := range t.importersOf(name) {
+		if importer != name {
+			t.put(t.known(importer).claims.Load())
+		}
+	}
+	t.server.serveTenant(one)
+	if !fresh {
+		t.server.review(one)
+	}
+	return one
+}
+
+// adopt makes a tenant known, with its claims from now on. changing is held.
+func (t *tenants) adopt(one *tenant, claims *operator.Account) {
+	name, exporters := claims.Name(), claims.Exporters()
+	var before []string
+	if old := one.claims.Swap(claims); old != nil {
+		before = old.Exporters()
+	}
+	one.changed.Store(time.Now().UnixNano())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.byName[name] = one
+	for _, exporter := range before {
+		delete(t.importers[exporter], name)
+	}
+	for _, exporter := range exporters {
+		if t.importers[exporter] == nil {
+			t.importers[exporter] = make(map[string]bool)
+		}
+		t.importers[exporter][name] = true
+	}
+}
+
+// importersOf returns the tenants that import from an account.
+func (t *tenants) importersOf(name string) []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.Sorted(maps.Keys(t.importers[name]))
+}
+
+// put has the registry do what claims say. changing is held.
+func (t *tenants) put(claims *operator.Account) *accounts.Account {
+	plan := claims.Plan(t.claimsOf, "", time.Now())
+	account, errs := t.server.registry.Put(plan.Account)
+	if err := errors.Join(append(errs, plan.Refused...)...); err != nil {
+		t.server.logger.Warn("a part of an account's claims is not in force", "account", claims.Name(), "name", claims.Label(), "error", err)
+	}
+	t.renew(claims.Name(), plan.Until)
+	return account
+}
+
+// claimsOf are the claims of an account that is in use and good, else nil.
+func (t *tenants) claimsOf(name string) *operator.Account {
+	if one := t.valid(name, time.Now()); one != nil {
+		return one.claims.Load()
+	}
+	return nil
+}
+
+// renew has the plan of an account made again at a time, zero for never. changing is held.
+func (t *tenants) renew(name string, at time.Time) {
+	if at.IsZero() {
+		delete(t.renewals, name)
+	} else {
+		t.renewals[name] = at
+	}
+	var next time.Time
+	for _, at := range t.renewals {
+		if next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	switch {
+	case next.IsZero() && t.timer != nil:
+		t.timer.Stop()
+	case next.IsZero():
+	case t.timer == nil:
+		t.timer = time.AfterFunc(time.Until(next), t.renewDue)
+	default:
+		t.timer.Reset(time.Until(next))
+	}
+}
+
+// renewDue makes the plans again whose time has come.
+func (t *tenants) renewDue() {
+	t.changing.Lock()
+	defer t.changing.Unlock()
+	now := time.Now()
+	for name, at := range maps.Clone(t.renewals) {
+		if !at.After(now) {
+			t.put(t.known(name).claims.Load())
+		}
+	}
+}
+
+// drop ends the use of an account that is no more: its users go.
+func (t *tenants) drop(name string) {
+	t.changing.Lock()
+	defer t.changing.Unlock()
+	one := t.known(name)
+	if one == nil {
+		return
+	}
+	t.mu.Lock()
+	delete(t.byName, name)
+	for _, exporter := range one.claims.Load().Exporters() {
+		delete(t.importers[exporter], name)
+	}
+	t.mu.Unlock()
+	t.renew(name, time.Time{})
+	t.server.registry.Drop(name)
+	t.server.leave(one)
+}
+
+// close ends what goes on by itself.
+func (t *tenants) close() {
+	if t == nil {
+		return
+	}
+	t.changing.Lock()
+	clear(t.renewals)
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	t.changing.Unlock()
+	if s := t.source.Load(); s != nil {
+		s.lookup.Close()
+	}
+}
