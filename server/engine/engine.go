@@ -10,6 +10,7 @@ import (
 
 	"runnel/server/accounts"
 	"runnel/server/engine/replies"
+	"runnel/server/msgtrace"
 	"runnel/server/wire"
 )
 
@@ -59,6 +60,9 @@ type Config struct {
 	Handler  Handler
 	Logger   *slog.Logger
 	Settings Settings
+	// Traced is called when it is known what has become of a message whose way is to be told on destination in
+	// account a: on a worker, or on whoever's goroutine has taken it last. It must not block. Without it no way is told.
+	Traced func(a *accounts.Account, destination string, t *msgtrace.Trace)
 	// ServerName is what services are told about the server of who asks.
 	ServerName string
 	// Pollers is the number of epoll threads for plain TCP; 0 uses a goroutine for each connection, as
@@ -81,9 +85,11 @@ type Engine struct {
 	logger     *slog.Logger
 	serverName string
 	settings   atomic.Pointer[Settings]
-	chunks     chunkPools
-	names      interner
-	nextID     atomic.Uint64
+	// traced is Config's, nil when nobody tells the ways of messages.
+	traced func(*accounts.Account, string, *msgtrace.Trace)
+	chunks chunkPools
+	names  interner
+	nextID atomic.Uint64
 	// clock is unix nanoseconds, renewed by housekeeping and by pollers once a batch: good for time-outs,
 	// free to read.
 	clock     atomic.Int64
@@ -115,6 +121,7 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		handler:    cfg.Handler,
 		logger:     cfg.Logger,
+		traced:     cfg.Traced,
 		serverName: cfg.ServerName,
 		requests:   replies.New[*accounts.Account, question](openBounds),
 		idle:       make(chan *worker, pooledWorkers),
@@ -308,7 +315,8 @@ func (e *Engine) SlowConsumers() int64 { return e.slow.pending.Load() + e.slow.d
 // Stalled is how often a publisher was paused for a slow subscriber.
 func (e *Engine) Stalled() int64 { return e.stalled.Load() }
 
-// slowConsumer cuts c off. sub is the subscription that was delivered to last, nil when not known.
+// slowConsumer cuts c off. sub is the subscription that was delivered to last, nil when not known. Whoever finds out has
+// others to serve, so what c has subscribed to is removed by its own reader, which ends now.
 func (e *Engine) slowConsumer(c *Conn, reason Reason, sub *accounts.Subscription) {
 	if !c.mark(reason) {
 		c.cut().wake() // it was ending already, perhaps for the same reason
@@ -327,7 +335,7 @@ func (e *Engine) slowConsumer(c *Conn, reason Reason, sub *accounts.Subscription
 		args = append(args, "subject", sub.Subject, "sid", sub.SID)
 	}
 	e.logger.Warn("slow consumer", args...)
-	c.conclude("", false)
+	c.cut().wake()
 }
 
 // interner keeps one copy of strings that many clients have in common, such as their library's name.

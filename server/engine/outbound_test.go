@@ -381,3 +381,23 @@ func TestSlowConsumerOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestSlowConsumerRemovesItself: who finds a connection too slow has others to serve, and leaves what it has subscribed to
+// to its own reader.
+func TestSlowConsumerRemovesItself(t *testing.T) {
+	x := newFixture(t, openConfig)
+	c := x.connect(&fakeSocket{t: t, generous: true}, "")
+	x.subscribe(c, "a", "", "1")
+	interested := func() int { return len(c.Account().Interest().Match([]byte("a"), nil)) }
+	x.slowConsumer(c, ReasonSlowPending, nil)
+	if n := interested(); n != 1 {
+		t.Errorf("%d subscriptions are left to the reader, want 1", n)
+	}
+	c.ended(ReasonClientClosed)
+	if n := interested(); n != 0 {
+		t.Errorf("%d subscriptions are left when the reader has ended", n)
+	}
+	if got := c.Reason(); got != ReasonSlowPending {
+		t.Errorf("reason %q, want %q", got, ReasonSlowPending)
+	}
+}
