@@ -9,6 +9,7 @@ import (
 	"runnel/server/accounts"
 	"runnel/server/engine/latency"
 	"runnel/server/engine/replies"
+	"runnel/server/msgtrace"
 	"runnel/server/wire"
 )
 
@@ -73,7 +74,7 @@ func (w *worker) depart() bool {
 }
 
 func (w *worker) comeBack(outer *letter) {
-	w.letter.header, w.letter.payload, w.letter.from = nil, nil, nil
+	w.letter.header, w.letter.payload, w.letter.from, w.letter.traced = nil, nil, nil, nil
 	w.letter = outer
 	w.travels.chain--
 }
@@ -83,6 +84,14 @@ func (e *Engine) now() time.Time { return time.Unix(0, e.clock.Load()) }
 
 // request sends outer as a request to a service in the account that exports it, and tells whether somebody got it.
 func (w *worker) request(s *service, outer *letter) bool {
+	if outer.traced != nil {
+		return w.requestTraced(s, outer)
+	}
+	return w.enter(s, outer, nil)
+}
+
+// enter is request; d is set when the way of the message is told there too.
+func (w *worker) enter(s *service, outer *letter, d *traced) bool {
 	l := w.letter
 	l.to = append(l.to[:0], s.remote...)
 	far := w.match.lookupArrived(s.Account.Profile(), l.to)
@@ -93,7 +102,7 @@ func (w *worker) request(s *service, outer *letter) bool {
 	}
 	l.readdress(l.to)
 	l.begin(w.introduce(s, outer), outer.payload)
-	l.from, l.shy = outer.from, outer.shy || !s.Share
+	l.from, l.shy, l.traced = outer.from, outer.shy || !s.Share, d
 	l.reply = l.reply[:0]
 	if len(outer.reply) > 0 {
 		l.reply = w.ask(l.reply, &request{
@@ -193,6 +202,9 @@ func (w *worker) introduce(s *service, outer *letter) []byte {
 		return outer.header
 	}
 	header := outer.header
+	if !s.AllowTrace {
+		header = msgtrace.Disable(header)
+	}
 	if _, forged := headers.Get(header, latency.InfoHeader); forged {
 		header = headers.Delete(header, latency.InfoHeader)
 	}

@@ -98,6 +98,8 @@ type Internal struct {
 	handler func(*Message)
 	sub     *accounts.Subscription
 	account *accounts.Account
+	// explains: it tells the traces of messages what becomes of them.
+	explains bool
 }
 
 // ID is unique in the life of the server, among connections too.
@@ -117,9 +119,18 @@ func (w *worker) hand(i *Internal, m Message) {
 // [Message.Respond]. Its message is valid during
 // the call only.
 func (e *Engine) Subscribe(a *accounts.Account, subject, queue string, handler func(*Message)) *Internal {
-	i := &Internal{id: e.nextID.Add(1), handler: handler, account: a}
+	return e.subscribe(&Internal{id: e.nextID.Add(1), handler: handler, account: a}, subject, queue)
+}
+
+// SubscribeTraced is Subscribe for who knows what to do with [Message.Trace]. Others are not handed messages that are
+// for their trace alone.
+func (e *Engine) SubscribeTraced(a *accounts.Account, subject, queue string, handler func(*Message)) *Internal {
+	return e.subscribe(&Internal{id: e.nextID.Add(1), handler: handler, account: a, explains: true}, subject, queue)
+}
+
+func (e *Engine) subscribe(i *Internal, subject, queue string) *Internal {
 	i.sub = accounts.NewSubscription(i, subject, queue, "")
-	a.Interest().Insert(&i.sub.Entry)
+	i.account.Interest().Insert(&i.sub.Entry)
 	return i
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"runnel/server/accounts"
+	"runnel/server/msgtrace"
 	"runnel/server/wire"
 )
 
@@ -21,6 +22,8 @@ type letter struct {
 	// from is the client that it comes from, nil for the server. shy: not all who passed it on tell about the client.
 	from *Conn
 	shy  bool
+	// traced is set when the way of the message is told.
+	traced *traced
 	// memory is for the header of a request.
 	memory []byte
 	// head is what stands between the sid and the header block: "[reply ][header size ]size CRLF". bare is the
@@ -58,7 +61,7 @@ func (l *letter) readdress(subject []byte) {
 
 // begin gives the letter its content.
 func (l *letter) begin(header, payload []byte) {
-	l.header, l.payload, l.from, l.shy = header, payload, nil, false
+	l.header, l.payload, l.from, l.shy, l.traced = header, payload, nil, false, nil
 	l.head, l.bare = l.head[:0], l.bare[:0]
 }
 
@@ -150,6 +153,13 @@ func (w *worker) sendToGroup(group []target) bool {
 // sendTo delivers the worker's letter to any kind of target and tells whether it did.
 func (w *worker) sendTo(t *target) bool {
 	l := w.letter
+	var told *msgtrace.Trace
+	if l.traced != nil {
+		var goes, got bool
+		if told, goes, got = l.traced.pass(t, l.from, l.told(t)); !goes {
+			return got
+		}
+	}
 	if l.from != nil && t.conn == l.from && l.from.has(flagNoEcho) {
 		return false
 	}
@@ -160,6 +170,7 @@ func (w *worker) sendTo(t *target) bool {
 	if t.internal != nil {
 		w.hand(t.internal, Message{
 			Subject: l.told(t), Reply: orNil(l.reply), Header: orNil(l.header), Payload: l.payload, From: l.from,
+			Trace: told,
 		})
 		return true
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"time"
 
+	"runnel/server/msgtrace"
 	"runnel/server/wire"
 )
 
@@ -13,8 +14,15 @@ const flagsSlow = flagVerbose | flagPedantic | flagNoEcho | flagTrace
 // publish routes one message of c.
 func (w *worker) publish(c *Conn, f *wire.Frame) error {
 	header := f.Verb == wire.VerbHPub
-	if header && w.flags&flagHeaders == 0 {
-		return w.refuse(c, ReasonHeaderViolation, "")
+	if header {
+		if w.flags&flagHeaders == 0 {
+			return w.refuse(c, ReasonHeaderViolation, "")
+		}
+		if w.mayBeTraced(f) {
+			if handled, err := w.publishTraced(c, f); handled {
+				return err
+			}
+		}
 	}
 	w.inMessages++
 	w.inBytes += int64(f.BodyBytes)
@@ -131,11 +139,14 @@ func (w *worker) publishSlow(c *Conn, e *entry, f *wire.Frame) error {
 	if w.flags&flagVerbose != 0 {
 		w.reply(c, okLine)
 	}
+	if w.traced != nil {
+		w.traced.goOn(subject)
+	}
 	delivered := w.route(c, e, f)
 	if e.flags&entryLeaves != 0 {
 		w.letter.copyOf(f)
 		w.letter.readdress(subject)
-		w.letter.from = c
+		w.letter.from, w.letter.traced = c, w.traced
 		delivered += w.leave(e)
 	}
 	if delivered == 0 && f.Reply != nil && w.flags&flagNoResponders != 0 {
@@ -170,12 +181,20 @@ func (w *worker) route(from *Conn, e *entry, f *wire.Frame) (delivered int) {
 
 // deliverSpecial delivers to any kind of target and tells whether it did.
 func (w *worker) deliverSpecial(from *Conn, t *target, f *wire.Frame) bool {
+	var told *msgtrace.Trace
+	if w.traced != nil {
+		var goes, got bool
+		if told, goes, got = w.traced.pass(t, from, t.subject(f.Subject)); !goes {
+			return got
+		}
+	}
 	if t.internal != nil {
 		if n, _ := t.sub.Count(); n == 0 {
 			return false
 		}
 		w.hand(t.internal, Message{
 			Subject: t.subject(f.Subject), Reply: f.Reply, Header: orNil(f.Header()), Payload: f.Payload(), From: from,
+			Trace: told,
 		})
 		return true
 	}
@@ -218,6 +237,9 @@ func (w *worker) mayAnswer(c *Conn, subject []byte) bool {
 // deny tells c that it may not do what with subject. The connection stays.
 func (w *worker) deny(c *Conn, what string, subject []byte) {
 	text := "Permissions Violation for " + what + " \"" + string(subject) + "\""
+	if w.traced != nil {
+		w.traced.trace.Refuse(text)
+	}
 	w.reply(c, wire.AppendErr(nil, text))
 	w.engine.logger.Error("permissions violation", "cid", c.id, "user", c.User(), "attempt", what, "subject", string(subject))
 }

@@ -36,7 +36,7 @@ func (w *worker) traceIn(c *Conn, f *wire.Frame) {
 	}
 	w.trace(c, "<<- ["+f.Verb.String()+args+"]")
 	if f.Verb == wire.VerbPub || f.Verb == wire.VerbHPub {
-		w.trace(c, "<<- MSG_PAYLOAD: "+w.traced(f))
+		w.trace(c, "<<- MSG_PAYLOAD: "+w.logged(f))
 	}
 }
 
@@ -49,8 +49,8 @@ func (w *worker) trace(c *Conn, text string) {
 	w.engine.logger.Log(context.Background(), logs.LevelTrace, text, slog.Uint64("cid", c.id))
 }
 
-// traced is the part of a message that is shown: cut to the configured length, or its headers only.
-func (w *worker) traced(f *wire.Frame) string {
+// logged is the part of a message that is shown: cut to the configured length, or its headers only.
+func (w *worker) logged(f *wire.Frame) string {
 	s := w.engine.settings.Load()
 	body := f.Body()
 	if s.TraceHeaders && f.HeaderBytes > 0 {

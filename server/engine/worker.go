@@ -52,6 +52,8 @@ type worker struct {
 	answers       []answer  // of handlers, to the message that is being routed
 	answersMemory []byte    // that they take
 
+	traced *traced // the message that is being routed, if its way is told; else nil
+
 	letter  *letter  // scratch of messages that are not delivered as they came, and
 	travels travels  // of those that go on into other accounts
 	message Message  // scratch of internal deliveries
