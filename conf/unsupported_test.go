@@ -57,31 +57,7 @@ func TestUnsupported(t *testing.T) {
 			"1:1: default_js_domain: not available in this version (no default JetStream domains yet)",
 		},
 		{"sharing", "accounts { A { exports [ {stream: a} ], imports [ {stream: {account: A, subject: a}, to: b} ], maps { a: b } } }\nmappings { a: b }", ""},
-		{
-			"tracing",
-			"accounts { A { msg_trace: b } }",
-			"1:16: accounts.A.msg_trace: not available in this version (no message tracing yet)",
-		},
-		{
-			"operator",
-			"operator: x.jwt",
-			"1:1: operator: not available in this version (no operator mode yet)",
-		},
-		{
-			"trusted keys",
-			"trusted: " + operatorKey,
-			"1:1: trusted_keys: not available in this version (no operator mode yet)",
-		},
-		{
-			"resolver",
-			"resolver: MEMORY\nresolver_preload { A: b }",
-			"1:1: resolver: not available in this version (no operator mode yet)\n2:1: resolver_preload: not available in this version (no operator mode yet)",
-		},
-		{
-			"rest of the operator mode",
-			"resolver_pinned_accounts: [a]\nresolver_tls {}\ndefault_sentinel: x",
-			"1:1: resolver_pinned_accounts: not available in this version (no operator mode yet)\n2:1: resolver_tls: not available in this version (no operator mode yet)\n3:1: default_sentinel: not available in this version (no operator mode yet)",
-		},
+		{"tracing", "accounts { A { msg_trace: b } }", ""},
 		{
 			"proxies",
 			"proxies { trusted [] }",
