@@ -98,6 +98,13 @@ func (t *Stream) State() (state jetlog.State) {
 	return state
 }
 
+// Near tells whether what there is from a sequence on can be read without a file, and so without waiting for a disk.
+func (t *Stream) Near(seq uint64) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.body == nil || seq >= t.body.start
+}
+
 // PeekState is State, but only if that is known at once: it never waits.
 func (t *Stream) PeekState() (state jetlog.State, known bool) {
 	if !t.mu.TryRLock() {

@@ -253,6 +253,15 @@ type faultyLog struct {
 	*store.Stream
 	mu         sync.Mutex
 	err, spoil error
+	reading    func() // called by each Read, nil for nothing
+	far        bool   // nothing is near
+}
+
+func (l *faultyLog) Near(sequence uint64) bool {
+	l.mu.Lock()
+	far := l.far
+	l.mu.Unlock()
+	return !far && l.Stream.Near(sequence)
 }
 
 func (l *faultyLog) failReads(err error) {
@@ -265,10 +274,13 @@ func (l *faultyLog) Read(
 	from uint64, filter jetlog.Filter, messages, bytes int, yield func(*jetlog.Message) bool,
 ) (uint64, error) {
 	l.mu.Lock()
-	err := l.spoil
+	err, reading := l.spoil, l.reading
 	l.mu.Unlock()
 	if err != nil {
 		return from, err
+	}
+	if reading != nil {
+		reading()
 	}
 	return l.Stream.Read(from, filter, messages, bytes, yield)
 }

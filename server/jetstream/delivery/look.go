@@ -44,6 +44,7 @@ func (t *turn) look(want int) bool {
 		return false
 	}
 	if want = min(want, t.want()); want > 0 { // some ask for more than there is, which is known only now
+		t.makeWay(again)
 		err = t.load(again, firsts, want)
 	}
 	if err != nil {
@@ -114,6 +115,20 @@ func (t *turn) firsts(a *jetlog.Consumer, want int) (l listed) {
 	}
 	l.more = next != 0
 	return l
+}
+
+// makeWay lets go what other turns have staged, if this one is about to read something that may take its time.
+func (t *turn) makeWay(again []numbers) {
+	if t.w.turns == 0 {
+		return
+	}
+	first := t.c.at.Stream + 1
+	for _, n := range again {
+		first = min(first, n.sequence)
+	}
+	if !t.c.stream.log.Near(first) {
+		t.w.flush()
+	}
 }
 
 // replayMessages is how many messages are read at once that are sent at their own pace.

@@ -23,6 +23,8 @@ type Log interface {
 	Start(ctx context.Context, c command.Command, done func(jetlog.Result, error)) error
 	// View calls do with the state and the messages, which do not change meanwhile.
 	View(do func(*jetlog.Stream, jetlog.Messages) error) error
+	// Near tells whether what there is from a sequence on can be read without waiting for a disk.
+	Near(sequence uint64) bool
 	// Load returns a message, with sequence 0 if there is none.
 	Load(sequence uint64) (jetlog.Message, error)
 	// Read calls yield for messages from a sequence on that the filter matches, up to a number of messages and bytes.
