@@ -39,7 +39,6 @@ var unsupported = []missing{
 	{"accounts.jetstream.cluster_traffic", "clustering", perAccount("jetstream.cluster_traffic", func(a *Account) bool {
 		return a.JetStream != nil && a.JetStream.ClusterTraffic != standardTraffic
 	})},
-	{"accounts.msg_trace", "message tracing", perAccount("msg_trace", func(a *Account) bool { return a.MessageTrace != nil })},
 	{"authorization.proxy_required", "trusted proxies", func(o *Options) []string {
 		return when(o.Authorization.ProxyRequired, "authorization.proxy_required")
 	}},

@@ -7,6 +7,7 @@ import (
 
 	"runnel/server/accounts"
 	"runnel/server/engine"
+	"runnel/server/msgtrace"
 	"runnel/server/wire"
 )
 
@@ -154,14 +155,18 @@ func (s *Server) Info(c *engine.Conn) wire.Info {
 		info.AuthRequired = p.Required()
 		info.RemoteAccount = a.Name()
 		info.SystemAccount = a == p.System()
-		if most := a.Limits().MaxPayload; most > 0 {
-			info.MaxPayload = min(info.MaxPayload, int(most))
-		}
-		if g := c.Identity().Grant; g != nil && g.Limits.MaxPayload > 0 {
-			info.MaxPayload = min(info.MaxPayload, int(g.Limits.MaxPayload))
+		limits := a.Limits()
+		info.MaxPayload = limits.Payload(info.MaxPayload)
+		if g := c.Identity().Grant; g != nil {
+			info.MaxPayload = g.Limits.Payload(info.MaxPayload)
 		}
 	}
 	return info
+}
+
+// traced has it published what became of a message whose way is to be told.
+func (s *Server) traced(a *accounts.Account, destination string, t *msgtrace.Trace) {
+	s.system.Traced(a.Name(), destination, t)
 }
 
 // Connected implements engine.Handler.

@@ -110,6 +110,7 @@ func Open(o *conf.Options, logger *slog.Logger) (*Server, error) {
 		Settings:   settings(o),
 		Pollers:    Pollers(),
 		ServerName: s.Name(),
+		Traced:     s.traced,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start engine: %w", err)

@@ -87,7 +87,7 @@ func (t *stream) subscribe() {
 	for _, subject := range t.config().Subjects {
 		wanted[subject] = true
 		if t.subscribed[subject] == nil {
-			t.subscribed[subject] = t.account.service.cfg.Engine.Subscribe(t.account.account, subject, "", t.take)
+			t.subscribed[subject] = t.account.service.cfg.Engine.SubscribeTraced(t.account.account, subject, "", t.take)
 		}
 	}
 	for subject, i := range t.subscribed {

@@ -128,10 +128,13 @@ func (s *System) encode(v any) []byte {
 	return b
 }
 
+// acceptEncoding is the header that says in which encodings an answer is wanted.
+const acceptEncoding = "Accept-Encoding"
+
 // compress encodes a body as the header of the request accepts it, and returns the header that says how. Of
 // several encodings snappy wins; s2 is another word for it.
 func compress(request, body []byte) (header, encoded []byte) {
-	accept, ok := headers.Get(request, "Accept-Encoding")
+	accept, ok := headers.Get(request, acceptEncoding)
 	if !ok {
 		return nil, body
 	}

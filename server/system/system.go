@@ -17,6 +17,7 @@ const (
 	maxAccountRequests = 1024  // of all other accounts, which must not starve the system account
 	maxSlowRequests    = 16    // profiles, reloads
 	maxEvents          = 16384 // connects and disconnects
+	maxWays            = 1024  // of messages, each of up to some 100 KiB
 )
 
 // Config is what a System is made of. All but Logger must be set.
@@ -34,6 +35,7 @@ type System struct {
 
 	requests, account, slow *queue[call]
 	events                  *queue[event]
+	ways                    *queue[way]
 
 	sequence atomic.Uint64 // of the messages sent, shown in each
 
@@ -52,6 +54,7 @@ func New(cfg Config) *System {
 		account:  newQueue[call]("account requests", maxAccountRequests),
 		slow:     newQueue[call]("slow system requests", maxSlowRequests),
 		events:   newQueue[event]("system events", maxEvents),
+		ways:     newQueue[way]("message traces", maxWays),
 	}
 }
 
@@ -82,6 +85,7 @@ func (s *System) Run(ctx context.Context) {
 		})
 	}
 	workers.Go(func() { s.publishEvents(ctx) })
+	workers.Go(func() { s.ways.work(ctx, s.cfg.Logger, s.publishWay) })
 	<-ctx.Done()
 	s.unsubscribe()
 	workers.Wait()
@@ -104,5 +108,6 @@ func (s *System) Queues() map[string]monitor.Queue {
 		s.account.name:  s.account.state(),
 		s.slow.name:     s.slow.state(),
 		s.events.name:   s.events.state(),
+		s.ways.name:     s.ways.state(),
 	}
 }
