@@ -80,6 +80,13 @@ func (x *Crossings) Services(subject string) iter.Seq[*ServiceImport] {
 	return slices.Values(slices.Collect(x.services.Match(subject)))
 }
 
+// HasServices reports whether the account imports a service for subjects that pattern covers.
+func (x *Crossings) HasServices(pattern string) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return some(x.services.Overlapping(pattern))
+}
+
 // Streams iterates over the imports by other accounts of what is published in this one on subject.
 func (x *Crossings) Streams(subject string) iter.Seq[*StreamImport] {
 	x.mu.RLock()

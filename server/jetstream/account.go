@@ -104,9 +104,27 @@ func (a *account) subscribe() {
 		return
 	}
 	for pattern, handler := range a.handlers() {
-		i := a.service.cfg.Engine.Subscribe(a.account, pattern, "", handler)
+		i := a.service.cfg.Engine.Subscribe(a.account, pattern, "", func(m *engine.Message) {
+			if a.limits.Load() != nil || !a.elsewhere(m) {
+				handler(m)
+			}
+		})
 		a.subscriptions = append(a.subscriptions, i)
 	}
+}
+
+// elsewhere deals with what is asked in an account without JetStream that imports the API of an account that has it, or
+// a part of it, and tells whether it is such an account. What it does not import nobody answers.
+func (a *account) elsewhere(m *engine.Message) bool {
+	x := a.account.Crossings()
+	if x == nil || !x.HasServices("$JS.API.>") && !x.HasServices("$JS.ACK.>") {
+		return false
+	}
+	for range x.Services(string(m.Subject)) {
+		return true // another account answers
+	}
+	a.unheard(m, "")
+	return true
 }
 
 // close ends everything for this account; its streams stay in the store.

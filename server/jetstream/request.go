@@ -129,8 +129,13 @@ func (a *account) takeAck(m *engine.Message) {
 			return
 		}
 	}
+	a.unheard(m, ack.Stream)
+}
+
+// unheard has who asked, if an answer is wanted, told that nobody is there: in the lane of a stream, where that is known.
+func (a *account) unheard(m *engine.Message, stream string) {
 	if len(m.Reply) > 0 {
-		call := api.Call{Endpoint: api.CallConsumerNext, Stream: ack.Stream} // which nobody answers either
+		call := api.Call{Endpoint: api.CallConsumerNext, Stream: stream} // which nobody answers either
 		a.service.file(&request{account: a, call: call, message: m.Clone(), subject: string(m.Subject)}, m)
 	}
 }
