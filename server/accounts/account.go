@@ -31,6 +31,17 @@ type Limits struct {
 	MaxLeafNodes int64
 }
 
+// Payload returns how large a message may be, in bytes, where it is most without these limits.
+func (l *Limits) Payload(most int) int {
+	switch {
+	case l.MaxPayload == Nothing:
+		return 0
+	case l.MaxPayload > 0:
+		return int(min(int64(most), l.MaxPayload))
+	}
+	return most
+}
+
 // terms is what holds for an account as a whole. It is immutable.
 type terms struct {
 	limits Limits

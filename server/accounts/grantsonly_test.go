@@ -66,3 +66,16 @@ func TestNothing(t *testing.T) {
 		t.Error("something was allowed")
 	}
 }
+
+func TestLimitOfPayload(t *testing.T) {
+	for _, tt := range []struct {
+		limit int64
+		most  int
+		want  int
+	}{{0, 9, 9}, {-1, 9, 9}, {5, 9, 5}, {10, 9, 9}, {accounts.Nothing, 9, 0}} {
+		l := accounts.Limits{MaxPayload: tt.limit}
+		if got := l.Payload(tt.most); got != tt.want {
+			t.Errorf("limit %d of %d: got %d, want %d", tt.limit, tt.most, got, tt.want)
+		}
+	}
+}

@@ -15,7 +15,7 @@ var (
 )
 
 // addSubscription subscribes c, which profile p permits. A sid that is in use keeps its first subscription. most
-// is the limit of the connection, 0 for none.
+// is the limit of the connection: 0 for none, negative when it may have no subscription at all.
 func (c *Conn) addSubscription(p *accounts.Profile, subject, queue, sid string, most int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -26,7 +26,7 @@ func (c *Conn) addSubscription(p *accounts.Profile, subject, queue, sid string, 
 	if c.isClosing() || c.subscriptions[sid] != nil {
 		return nil
 	}
-	if most > 0 && len(c.subscriptions) >= most || !a.TryAddSubscription() {
+	if most < 0 || most > 0 && len(c.subscriptions) >= most || !a.TryAddSubscription() {
 		return errTooMany
 	}
 	sub := accounts.NewSubscription(c, subject, queue, sid)
@@ -39,10 +39,16 @@ func (c *Conn) addSubscription(p *accounts.Profile, subject, queue, sid string, 
 	return nil
 }
 
-// maxSubscriptions is how many subscriptions c may have: the lowest limit there is, 0 for none.
+// maxSubscriptions is how many subscriptions c may have: the lowest limit there is, 0 for none. It is negative when c may
+// have no subscription at all.
 func (c *Conn) maxSubscriptions(s *Settings) int {
 	most := s.MaxSubscriptions
-	if g := c.identity.Load().Grant; g != nil && g.Limits.MaxSubscriptions > 0 {
+	g := c.identity.Load().Grant
+	switch {
+	case g == nil:
+	case g.Limits.MaxSubscriptions == accounts.Nothing:
+		return -1
+	case g.Limits.MaxSubscriptions > 0:
 		own := int(min(g.Limits.MaxSubscriptions, math.MaxInt32))
 		if most <= 0 || own < most {
 			most = own

@@ -82,7 +82,7 @@ func TestGrantLimits(t *testing.T) {
 		own   int64
 		every int
 		want  int
-	}{{0, 0, 0}, {0, 5, 5}, {3, 5, 3}, {5, 3, 3}, {3, 0, 3}, {-1, 0, 0}, {1 << 40, 7, 7}}
+	}{{0, 0, 0}, {0, 5, 5}, {3, 5, 3}, {5, 3, 3}, {3, 0, 3}, {-1, 0, 0}, {1 << 40, 7, 7}, {accounts.Nothing, 5, -1}}
 	for _, tt := range tests {
 		if got := limits(tt.own).maxSubscriptions(&Settings{MaxSubscriptions: tt.every}); got != tt.want {
 			t.Errorf("own limit %d, limit of all %d: got %d, want %d", tt.own, tt.every, got, tt.want)

@@ -133,11 +133,10 @@ func (w *worker) adopt(c *Conn) {
 	if w.profile == nil {
 		return
 	}
-	if most := w.profile.Account().Limits().MaxPayload; most > 0 {
-		w.parser.PayloadBytes = min(w.parser.PayloadBytes, int(most))
-	}
-	if g := c.identity.Load().Grant; g != nil && g.Limits.MaxPayload > 0 {
-		w.parser.PayloadBytes = min(w.parser.PayloadBytes, int(g.Limits.MaxPayload))
+	limits := w.profile.Account().Limits()
+	w.parser.PayloadBytes = limits.Payload(w.parser.PayloadBytes)
+	if g := c.identity.Load().Grant; g != nil {
+		w.parser.PayloadBytes = g.Limits.Payload(w.parser.PayloadBytes)
 	}
 }
 
