@@ -1,6 +1,9 @@
 package syntax_test
 
 import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"testing"
 
 	"runnel/conf/syntax"
@@ -26,6 +29,23 @@ func TestDigest(t *testing.T) {
 		got := syntax.Parse(r, "c.conf", []byte(test.text)).Digest()
 		if want := "sha256:" + test.want; got != want || r.Errors != nil {
 			t.Errorf("%q: got %s, %v, want %s", test.text, got, r.Errors, want)
+		}
+	}
+}
+
+// TestDigestIsThatOfJSON compares with the digest of the JSON as a whole.
+func TestDigestIsThatOfJSON(t *testing.T) {
+	for _, text := range []string{
+		"", "a: 1\na: 2\nb: {}\nc: []", "z: 1\na: {y: [1, 2.5, {x: true}], b: []}\nz: {k: v}", `"<&>": "é\u2028\t<"`,
+		"n: 99999999999999999999\nf: 1e400\nd: 2026-11-30T00:00:00Z\nk: 8kb",
+	} {
+		root := syntax.Parse(&syntax.Report{}, "c.conf", []byte(text))
+		h := sha256.New()
+		if err := json.NewEncoder(h).Encode(root.Plain()); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := root.Digest(), fmt.Sprintf("sha256:%x", h.Sum(nil)); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
 		}
 	}
 }
