@@ -17,6 +17,9 @@ type Grant struct {
 	Account *Account
 	// Permissions are nil when nothing is restricted.
 	Permissions *Permissions
+	// NoPublish are subjects that the user may not publish to, whatever its permissions say; see Config.NoPublish, which
+	// holds besides.
+	NoPublish []string
 	// ConnectionTypes are the kinds of connection that the user may use, all when empty.
 	ConnectionTypes []ConnectionType
 	// Limits are those of the one connection, besides those of its account. MaxConnections does not count.
@@ -47,7 +50,7 @@ func (p *Policy) Vouch(g *Grant, t ConnectionType) (*Identity, error) {
 		return nil, fmt.Errorf("%w: user %q", ErrConnectionType, short(display))
 	}
 	profile := g.Account.profile
-	if noPublish := p.noPublish[g.Account.name]; g.Permissions != nil || len(noPublish) > 0 {
+	if noPublish := slices.Concat(p.noPublish[g.Account.name], g.NoPublish); g.Permissions != nil || len(noPublish) > 0 {
 		profile = p.pool.profile(g.Account, g.Permissions, noPublish)
 	}
 	return &Identity{

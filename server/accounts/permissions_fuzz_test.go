@@ -81,33 +81,39 @@ func FuzzPermissions(f *testing.F) {
 	f.Add("> >", "a*\n>", "a*", "*", ">")
 	f.Add("a\na.b.c\n*\n*.*.>", "a.>\n*.b.c", "a.b.*", "", "*")
 	f.Fuzz(func(t *testing.T, allow, deny, subject, queue, token string) {
-		publish := naive{only(allow, false), only(deny, false)}
-		subscribe := naive{only(allow, true), only(deny, true)}
-		p := profile(t, accounts.Permissions{
-			Publish:   rules{Allow: publish.allow, Deny: publish.deny},
-			Subscribe: rules{Allow: subscribe.allow, Deny: subscribe.deny},
-		})
-		if got, want := p.CanPublish(subject), publish.publish(subject); got != want {
-			t.Errorf("CanPublish(%q) = %v, want %v", subject, got, want)
-		}
-		if got, want := p.CanReceive(subject, queue), !subscribe.denied(subject, queue, subjects.Match); got != want {
-			t.Errorf("CanReceive(%q, %q) = %v, want %v", subject, queue, got, want)
-		}
-		if subjects.ValidPattern(subject) {
-			if got, want := p.CanSubscribe(subject, queue), subscribe.subscribe(subject, queue); got != want {
-				t.Errorf("CanSubscribe(%q, %q) = %v, want %v", subject, queue, got, want)
-			}
-		}
-		checkPrefix(t, p, subject+".", queue, token)
-		if i := strings.LastIndexByte(subject, '.'); i >= 0 {
-			checkPrefix(t, p, subject[:i+1], queue, subject[i+1:])
-		}
-		for i := range len(subject) {
-			if subject[i] == '.' {
-				checkBelow(t, p, subject[:i+1], queue, subject)
-			}
-		}
+		checkPermissions(t, allow, deny, subject, queue, token)
 	})
+}
+
+// checkPermissions compares all answers about a subject with those of naive. Rules are separated by line feeds.
+func checkPermissions(t *testing.T, allow, deny, subject, queue, token string) {
+	t.Helper()
+	publish := naive{only(allow, false), only(deny, false)}
+	subscribe := naive{only(allow, true), only(deny, true)}
+	p := profile(t, accounts.Permissions{
+		Publish:   rules{Allow: publish.allow, Deny: publish.deny},
+		Subscribe: rules{Allow: subscribe.allow, Deny: subscribe.deny},
+	})
+	if got, want := p.CanPublish(subject), publish.publish(subject); got != want {
+		t.Errorf("CanPublish(%q) = %v, want %v", subject, got, want)
+	}
+	if got, want := p.CanReceive(subject, queue), !subscribe.denied(subject, queue, subjects.Match); got != want {
+		t.Errorf("CanReceive(%q, %q) = %v, want %v", subject, queue, got, want)
+	}
+	if subjects.ValidPattern(subject) {
+		if got, want := p.CanSubscribe(subject, queue), subscribe.subscribe(subject, queue); got != want {
+			t.Errorf("CanSubscribe(%q, %q) = %v, want %v", subject, queue, got, want)
+		}
+	}
+	checkPrefix(t, p, subject+".", queue, token)
+	if i := strings.LastIndexByte(subject, '.'); i >= 0 {
+		checkPrefix(t, p, subject[:i+1], queue, subject[i+1:])
+	}
+	for i := range len(subject) {
+		if subject[i] == '.' {
+			checkBelow(t, p, subject[:i+1], queue, subject)
+		}
+	}
 }
 
 // checkPrefix checks that answers for a prefix are right for one more token.
