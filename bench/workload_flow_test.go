@@ -431,18 +431,29 @@ func TestInterruption(t *testing.T) {
 }
 
 func TestServerGoesAway(t *testing.T) {
-	f := &fake{}
-	f.fault = func(n int, m message) []message {
-		if n == 500 {
-			for _, conn := range f.conns {
-				conn.Close()
+	for _, test := range []struct {
+		name string
+		rate float64
+	}{{"pubsub-128", 0}, {"pubsub-128", 20_000}, {"request50-128", 0}, {"request50-128", 20_000}, {"headers-128", 0}} {
+		t.Run(fmt.Sprint(test.name, " at ", test.rate), func(t *testing.T) {
+			f := &fake{}
+			f.fault = func(n int, m message) []message {
+				if n == 500 {
+					for _, conn := range f.conns {
+						conn.Close()
+					}
+				}
+				return []message{m}
 			}
-		}
-		return []message{m}
-	}
-	r := run(t, f, small(t, "pubsub-128", nil), nil)
-	if !r.Partial || r.Error == "" || strings.Contains(r.Error, "stalled") {
-		t.Errorf("got partial %v, error %q, want that the connection is lost", r.Partial, r.Error)
+			c := small(t, test.name, func(o *bench.Overrides) { o.Rate = test.rate })
+			r := run(t, f, c, nil)
+			if !r.Partial || r.Error == "" || strings.Contains(r.Error, "stalled") {
+				t.Errorf("got partial %v, error %q, want that the connection is lost", r.Partial, r.Error)
+			}
+			if r.OK() {
+				t.Errorf("verdict %s, although the server has gone", r.Verdict)
+			}
+		})
 	}
 }
 
@@ -485,61 +496,10 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// one is the lane of all messages of publisher 0.
-var one = verify.Lane{Publisher: 0, Stride: 1}
-
-// observe feeds sequences of publisher 0.
-func observe(v *verify.Verifier, sequences ...uint64) {
-	p := verify.NewPayload(16, 0)
-	for _, sequence := range sequences {
-		v.Observe(p.Stamped(sequence, 0))
-	}
-}
-
-func TestVerifier(t *testing.T) {
-	thirds := verify.Lane{Publisher: 0, Stride: 3, Offset: 1}
-	tests := []struct {
-		name string
-		lane verify.Lane
-		sent uint64
-		got  []uint64
-		want verify.Tally
-		note string
-	}{
-		{"all", one, 4, []uint64{0, 1, 2, 3}, verify.Tally{Delivered: 4}, ""},
-		{"none of none", one, 0, nil, verify.Tally{}, ""},
-		{"first lost", one, 3, []uint64{1, 2}, verify.Tally{Delivered: 2, Lost: 1}, "the first is sequence 0"},
-		{"one lost", one, 4, []uint64{0, 1, 3}, verify.Tally{Delivered: 3, Lost: 1}, "the first is sequence 2"},
-		{"end lost", one, 100, []uint64{0, 1}, verify.Tally{Delivered: 2, Lost: 98}, "the first is sequence 2"},
-		{"all lost", one, 200, nil, verify.Tally{Lost: 200}, "the first is sequence 0"},
-		{"again at once", one, 2, []uint64{0, 0, 1}, verify.Tally{Delivered: 3, Duplicated: 1}, "sequence 0 again"},
-		{"again later", one, 3, []uint64{0, 1, 2, 0}, verify.Tally{Delivered: 4, Duplicated: 1}, "sequence 0 again"},
-		{"swapped", one, 3, []uint64{0, 2, 1}, verify.Tally{Delivered: 3, Reordered: 1}, "sequence 1 after 2"},
-		{"swapped and again", one, 3, []uint64{0, 2, 1, 1}, verify.Tally{Delivered: 4, Reordered: 1, Duplicated: 1}, ""},
-		{"lost, counted once though late", one, 4, []uint64{0, 3, 2}, verify.Tally{Delivered: 3, Reordered: 1, Lost: 1}, "the first is sequence 1"},
-		{"more than was sent", one, 2, []uint64{0, 1, 2}, verify.Tally{Delivered: 3, Foreign: 1}, "never sent"},
-		{"implausible", one, 1, []uint64{0, verify.MaxTracked}, verify.Tally{Delivered: 2, Foreign: 1}, "does not belong here"},
-		{"lane", thirds, 9, []uint64{1, 4, 7}, verify.Tally{Delivered: 3}, ""},
-		{"lane, one lost", thirds, 8, []uint64{1, 7}, verify.Tally{Delivered: 2, Lost: 1}, "the first is sequence 4"},
-		{"lane ends before the publisher", thirds, 7, []uint64{1, 4}, verify.Tally{Delivered: 2}, ""},
-		{"lane, not yet begun", thirds, 1, nil, verify.Tally{}, ""},
-		{"lane, foreign", thirds, 6, []uint64{0, 1, 4, 5}, verify.Tally{Delivered: 4, Foreign: 2}, "sequence 0 does not belong here"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			v := verify.NewVerifier("sub", test.lane)
-			observe(v, test.got...)
-			got := verify.Settle(map[uint32]uint64{0: test.sent}, v)
-			checkTally(t, got, test.want)
-			if test.note != "" && !strings.Contains(strings.Join(got.Notes, "\n"), test.note) {
-				t.Errorf("notes: got %q, want one with %q", got.Notes, test.note)
-			}
-			clean := counts(test.want) == counts(verify.Tally{Delivered: test.want.Delivered})
-			if got.OK() != clean {
-				t.Errorf("OK: got %v, want %v", got.OK(), clean)
-			}
-		})
-	}
+// counts are those of a tally in words.
+func counts(t verify.Tally) string {
+	return fmt.Sprintf("delivered %d lost %d duplicated %d reordered %d corrupted %d foreign %d",
+		t.Delivered, t.Lost, t.Duplicated, t.Reordered, t.Corrupted, t.Foreign)
 }
 
 // checkTally compares the counts of two tallies.
@@ -548,9 +508,4 @@ func checkTally(t *testing.T, got, want verify.Tally) {
 	if counts(got) != counts(want) {
 		t.Errorf("tally: got %s, want %s; notes %q", counts(got), counts(want), got.Notes)
 	}
-}
-
-func counts(t verify.Tally) string {
-	return fmt.Sprintf("delivered %d lost %d duplicated %d reordered %d corrupted %d foreign %d",
-		t.Delivered, t.Lost, t.Duplicated, t.Reordered, t.Corrupted, t.Foreign)
 }
