@@ -53,6 +53,7 @@ type harness struct {
 	mu     sync.Mutex
 	closed []engine.Reason
 	ended  chan struct{} // has one element for each connection that ended
+	ways   chan way      // of messages that asked to have them told
 }
 
 // start runs an engine with default settings, changed by change, for users of cfg.
@@ -77,8 +78,9 @@ func start(t testing.TB, pollers int, cfg accounts.Config, change func(*engine.S
 	}
 	registry.Activate(policy)
 	h := &harness{t: t, registry: registry, policy: policy, streams: pollers == streams, journal: new(journal), ended: make(chan struct{}, 10000)}
+	h.ways = make(chan way, 100)
 	h.engine, err = engine.New(engine.Config{
-		Handler: h, Logger: slog.New(h.journal), Settings: s, Pollers: max(pollers, 0), ServerName: "S",
+		Handler: h, Logger: slog.New(h.journal), Settings: s, Pollers: max(pollers, 0), ServerName: "S", Traced: h.traced,
 	})
 	if err != nil {
 		t.Fatal(err)
