@@ -26,6 +26,9 @@ func (m *Message) Bytes() int {
 	return len(m.Subject) + len(m.Reply) + len(m.Header) + len(m.Payload)
 }
 
+// Crossed tells whether an answer to the message goes to another account: it is a request that came by an import.
+func (m *Message) Crossed() bool { return isReply(m.Reply) }
+
 // cloneBytes is the size up to which a clone has its bytes beside it: with it, a clone is one allocation of 256 bytes.
 const cloneBytes = 144
 

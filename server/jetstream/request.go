@@ -80,6 +80,9 @@ func (a *account) takeRequest(m *engine.Message) {
 			return
 		}
 	}
+	if call.Endpoint == api.CallUnknown && m.Crossed() {
+		return // an import of all of the API leads here what another import of the subject is for
+	}
 	if call.Endpoint == api.CallConsumerNext {
 		if a.pull(&call, m) {
 			return
