@@ -37,7 +37,7 @@ type Stream struct {
 	Purged   uint64 // every sequence up to here went at once some time
 	Forgot   int64  // message ids noted before this time are forgotten
 	Floor    uint64 // every sequence up to here has gone
-	Noted    uint64 // commands that the log was seen to have made safe, at the last start or end of the store
+	Noted    uint64 // commands that were safe when that was noted last, in the log or by the state
 	Pages    map[uint64]*Page
 	Parts    []Part // oldest first
 }
@@ -74,11 +74,11 @@ type Edit struct {
 	Streams    []StreamEdit
 }
 
-// StreamEdit says what is new about a stream.
+// StreamEdit says what is new about a stream. With Noted, and unless the stream is new, it says nothing else.
 type StreamEdit struct {
 	Stream
 	Created  bool             // the stream is new
-	Advanced bool             // snapshot, applied, purged, forgot and floor are new; noted is if it is not 0
+	Advanced bool             // snapshot, applied, purged, forgot and floor are new
 	Cleared  []uint64         // pages that are no more
 	Changed  map[uint64]*Page // pages that are new or have changed
 }
@@ -127,11 +127,14 @@ func (c *Catalog) applyStream(e *StreamEdit) error {
 	s := c.Streams[e.ID]
 	switch {
 	case e.Created:
-		s = &Stream{ID: e.ID, Account: e.Account, Pages: map[uint64]*Page{}}
+		s = &Stream{ID: e.ID, Account: e.Account, Noted: e.Noted, Pages: map[uint64]*Page{}}
 		c.Streams[e.ID] = s
 		c.NextStream = max(c.NextStream, e.ID+1)
 	case s == nil:
 		return fmt.Errorf("a change of stream %d, which does not exist", e.ID)
+	case e.Noted > 0:
+		s.Noted = max(s.Noted, e.Noted)
+		return nil
 	}
 	if e.Advanced {
 		s.Snapshot, s.Applied = e.Snapshot, e.Applied
@@ -142,9 +145,6 @@ func (c *Catalog) applyStream(e *StreamEdit) error {
 		delete(s.Pages, n)
 	}
 	maps.Copy(s.Pages, e.Changed)
-	if e.Noted > 0 {
-		s.Noted = e.Noted
-	}
 	for _, p := range e.Parts {
 		if c.Files[p.File] == nil {
 			return fmt.Errorf("stream %d is in file %d, which does not exist", e.ID, p.File)
@@ -237,6 +237,9 @@ func (s *StreamEdit) append(out []byte) []byte {
 	}
 	if s.Noted > 0 {
 		out = codec.AppendUint(out, s.Noted)
+		if !s.Created {
+			return out
+		}
 	}
 	out = codec.AppendUint(out, uint64(len(s.Cleared)))
 	for _, n := range s.Cleared {
@@ -263,7 +266,7 @@ func (s *StreamEdit) append(out []byte) []byte {
 // The fewest bytes that items of lists take.
 const (
 	fileEntryBytes  = 1 + len(segment.FileID{}) + 2
-	streamEditBytes = 5
+	streamEditBytes = 3
 	pageBytes       = 1 + PageWords
 	partEntryBytes  = 5
 )
@@ -315,6 +318,9 @@ func readStreamEdit(r *codec.Reader) StreamEdit {
 	}
 	if flags&flagNoted != 0 {
 		s.Noted = r.Uint()
+		if !s.Created {
+			return s
+		}
 	}
 	for range r.Count(1) {
 		s.Cleared = append(s.Cleared, r.Uint())

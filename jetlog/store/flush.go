@@ -41,7 +41,7 @@ func (s *Store) flusher() {
 		select {
 		case <-s.stop:
 			return
-		case <-s.kick:
+		case <-s.kick.flusher:
 		case <-ticker.C:
 		}
 		if now := s.cfg.Clock(); s.due() || now.Sub(last) >= s.cfg.FlushAge {

@@ -39,7 +39,7 @@ func Open(cfg Config) (*Store, *Report, error) {
 	}
 	s := &Store{
 		cfg: cfg, logger: cfg.Logger, cache: segment.NewCache(cfg.CacheBytes),
-		kick: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
+		kick: signals{make(chan struct{}, 1), make(chan struct{}, 1)}, stop: make(chan struct{}), ended: make(chan struct{}),
 		space: space{changed: make(chan struct{}, 1)},
 		files: map[uint64]*layer.File{}, streams: map[uint64]*Stream{}, names: map[streamName]*Stream{},
 	}
@@ -85,6 +85,7 @@ func (s *Store) start() {
 		s.appliers.Go(sh.run)
 	}
 	s.others.Go(s.flusher)
+	s.others.Go(s.noter)
 	s.others.Go(s.measurer)
 	s.others.Go(s.watch)
 	if s.cfg.ScrubBytes > 0 {
@@ -225,7 +226,10 @@ func (s *Store) openLog(sealer *seal.Sealer, report *Report) error {
 	if lost {
 		report.Notes = append(report.Notes, fmt.Sprintf("log %s: there are no segments; what streams were told since their last flush is lost", cfg.Dir))
 	}
-	return s.replay(recovered, report)
+	if err := s.replay(recovered, report); err != nil {
+		return err
+	}
+	return s.noteSafe()
 }
 
 // logIsMissing reports whether there are streams in files and no segment of a log: some are prepared from the

@@ -66,6 +66,7 @@ func (s *Store) replay(recovered *wal.Recovered, report *Report) error {
 	}
 	for _, t := range s.Streams() {
 		t.judge(damage)
+		t.judgeEnd()
 		if t.body != nil {
 			t.body.Asker = nil
 			t.assign() // the log may have another configuration

@@ -38,7 +38,7 @@ type Config struct {
 
 	FlushBytes   int64         // of memory tables together, from which on they are flushed; default 64 MiB
 	FlushAge     time.Duration // after which what is in memory only is flushed; default 5 minutes
-	MemoryBytes  int64         // of memory tables together, from which on publishes wait; default 3 FlushBytes
+	MemoryBytes  int64         // of memory tables together, from which on publishes wait; default 2 FlushBytes
 	CacheBytes   int64         // of what was read from files; default 64 MiB
 	FactEntries  int           // known subjects that each stream keeps besides; default 4096
 	SegmentBytes int64         // that files grow to by compaction; default 64 MiB
@@ -70,7 +70,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.LogSegmentBytes = cmp.Or(c.LogSegmentBytes, 16<<20)
 	c.FlushBytes = cmp.Or(c.FlushBytes, 64<<20)
 	c.FlushAge = cmp.Or(c.FlushAge, 5*time.Minute)
-	c.MemoryBytes = cmp.Or(c.MemoryBytes, 3*c.FlushBytes)
+	c.MemoryBytes = cmp.Or(c.MemoryBytes, 2*c.FlushBytes)
 	c.CacheBytes = cmp.Or(c.CacheBytes, 64<<20)
 	c.FactEntries = cmp.Or(c.FactEntries, 4096)
 	c.SegmentBytes = cmp.Or(c.SegmentBytes, 64<<20)
@@ -101,8 +101,8 @@ type Store struct {
 	never    context.Context // that has ended
 	memory   atomic.Int64    // about what memory tables take
 	space    space
-	allowed  [256]bool             // kinds of commands that the feature level has
-	kick     chan struct{}         // wakes the flusher
+	allowed  [256]bool // kinds of commands that the feature level has
+	kick     signals
 	flushing flushing              // one flush or compaction at a time
 	stop     chan struct{}         // closed when Close begins
 	ended    chan struct{}         // closed when Close is done
@@ -122,6 +122,9 @@ type Store struct {
 	moved   chan struct{} // closed, and forgotten, when the log or memory may have room again
 	damage  []error       // that was met while the store was open
 }
+
+// signals wake goroutines that have something to do.
+type signals struct{ flusher, noter chan struct{} }
 
 // streamName is unique among the streams that there are at one time.
 type streamName struct{ account, name string }
@@ -266,7 +269,7 @@ func (s *Store) allShards() iter.Seq[*shard] {
 // nudge wakes the flusher.
 func (s *Store) nudge() {
 	select {
-	case s.kick <- struct{}{}:
+	case s.kick.flusher <- struct{}{}:
 	default:
 	}
 }
@@ -276,6 +279,10 @@ func (s *Store) nudge() {
 func (s *Store) through(wal.Position) {
 	s.serve()
 	s.move()
+	select {
+	case s.kick.noter <- struct{}{}:
+	default:
+	}
 	if s.memory.Load() >= s.cfg.FlushBytes {
 		s.nudge()
 	}
@@ -296,6 +303,9 @@ func (s *Store) Close() error {
 			sh.close()
 		}
 		s.appliers.Wait()
+		if err == nil {
+			_ = s.noteSafe() // a failure of the manifest is one of the store, and Err tells
+		}
 		for _, t := range s.Streams() {
 			t.syncing.stop()
 		}

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -25,7 +26,7 @@ type syncCounter struct {
 func newSyncCounter() *syncCounter {
 	c := &syncCounter{}
 	c.Recorder = vfs.NewRecorder(vfs.NewMemory(), func(op vfs.Op) {
-		if op.Kind != vfs.OpSyncData {
+		if op.Kind != vfs.OpSyncData || !strings.Contains(op.Name, "/wal/") {
 			return
 		}
 		c.syncs.Add(1)
