@@ -32,28 +32,24 @@ type vouching struct {
 // newVouching makes the callout that o asks for, nil for none; old is the one so far, if any.
 func (s *Server) newVouching(o *conf.Options, p *accounts.Policy, old *vouching) (*vouching, error) {
 	c := o.Authorization.Callout
-	if c == nil || o.Operator.Enabled() {
+	if c == nil {
 		return nil, nil
 	}
 	account := p.Account(calloutAccount(c))
 	if account == nil {
 		return nil, fmt.Errorf("auth_callout: there is no account %q", calloutAccount(c))
 	}
-	if old != nil && old.account == account && reflect.DeepEqual(old.conf, c) {
-		return old, nil
+	return s.vouching(c, account, old, func(issuer, _ string) bool { return issuer == c.Issuer }), nil
+}
+
+// vouching is old if it is the same, or a new one for a service in account a; trusts says whom it believes.
+func (s *Server) vouching(c *conf.AuthCallout, a *accounts.Account, old *vouching, trusts func(issuer, account string) bool) *vouching {
+	if old != nil && old.account == a && reflect.DeepEqual(old.conf, c) {
+		return old
 	}
-	service, err := callout.New(callout.Config{
-		Bus:     calloutBus{s, account},
-		Keys:    s.keys,
-		Server:  s.calloutServer,
-		Subject: c.Issuer,
-		Trusts:  func(issuer, _ string) bool { return issuer == c.Issuer },
-		XKey:    c.XKey,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &vouching{conf: c, account: account, service: service}, nil
+	return &vouching{conf: c, account: a, service: callout.New(callout.Config{
+		Bus: calloutBus{s, a}, Keys: s.keys, Server: s.calloutServer, Subject: c.Issuer, Trusts: trusts, XKey: c.XKey,
+	})}
 }
 
 // calloutNow is the callout in force, nil for none.
@@ -117,27 +113,42 @@ func (s *Server) calloutServer() callout.Server {
 	}
 }
 
-// askCallout has the service decide about a client. It waits, but nobody else does.
+// askCallout has the service decide about a client.
 func (s *Server) askCallout(st *state, c *engine.Conn, o *wire.Connect) (*accounts.Identity, error) {
+	u, err := s.ask(st.callout, c, s.question(st, c, o))
+	if err != nil {
+		return nil, err
+	}
+	g, err := st.callout.grant(st.policy, c, o, u)
+	if err != nil {
+		return nil, fmt.Errorf("auth callout: %w", err)
+	}
+	return st.policy.Vouch(g, c.Meta().Type)
+}
+
+// ask has a service say who a client is: a user whose JWT was made for this login. It waits, but nobody else does.
+func (s *Server) ask(v *vouching, c *engine.Conn, q *callout.Question) (*operator.User, error) {
 	if !c.MayWait() {
 		return nil, errSilent
 	}
-	q := s.question(st, c, o)
 	var a *callout.Answer
 	var err error
 	s.engine.Aside(func() {
 		ctx, cancel := context.WithDeadline(s.ending, s.loginDeadline(c))
 		defer cancel()
-		a, err = st.callout.service.Ask(ctx, q)
+		a, err = v.service.Ask(ctx, q)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("auth callout: %w", err)
 	}
-	g, err := st.callout.grant(st.policy, c, o, a)
+	u, err := operator.ReadUser(a.User)
 	if err != nil {
 		return nil, fmt.Errorf("auth callout: %w", err)
 	}
-	return st.policy.Vouch(g, c.Meta().Type)
+	if u.NKey() != a.Key {
+		return nil, fmt.Errorf("auth callout: the user JWT is for %s, not for the user_nkey of the request", u.NKey())
+	}
+	return u, nil
 }
 
 // loginDeadline is until when it must be known who c is.
@@ -159,23 +170,20 @@ func (s *Server) question(st *state, c *engine.Conn, o *wire.Connect) *callout.Q
 		shown.User = st.policyOf(m.Type).Claimed(cr)
 		cr.Username = shown.User
 	}
-	return &callout.Question{
-		ID: c.ID(), Host: m.IP, Type: m.ClientType(), User: cr.Display(), Nonce: m.Nonce, Connect: &shown, TLS: m.TLS,
-	}
+	return questionOf(c, &shown, cr.Display())
 }
 
-// grant reads the user that the service has answered with: signed by the issuer, for this login, of an account that
+// questionOf is what is asked about every client.
+func questionOf(c *engine.Conn, o *wire.Connect, user string) *callout.Question {
+	m := c.Meta()
+	return &callout.Question{ID: c.ID(), Host: m.IP, Type: m.ClientType(), User: user, Nonce: m.Nonce, Connect: o, TLS: m.TLS}
+}
+
+// grant is what the user that the service has answered with may do: it must be signed by the issuer, of an account that
 // the service may place users in, and good for this connection.
-func (v *vouching) grant(p *accounts.Policy, c *engine.Conn, o *wire.Connect, a *callout.Answer) (*accounts.Grant, error) {
-	u, err := operator.ReadUser(a.User)
-	if err != nil {
-		return nil, err
-	}
+func (v *vouching) grant(p *accounts.Policy, c *engine.Conn, o *wire.Connect, u *operator.User) (*accounts.Grant, error) {
 	if u.Issuer() != v.conf.Issuer {
 		return nil, fmt.Errorf("the user JWT was issued by %s, not by the issuer", u.Issuer())
-	}
-	if u.NKey() != a.Key {
-		return nil, fmt.Errorf("the user JWT is for %s, not for the user_nkey of the request", u.NKey())
 	}
 	account := p.Account(u.Audience())
 	if account == nil {

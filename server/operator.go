@@ -10,6 +10,7 @@ import (
 
 	"runnel/conf"
 	"runnel/server/accounts"
+	"runnel/server/callout"
 	"runnel/server/engine"
 	"runnel/server/operator"
 	"runnel/server/wire"
@@ -133,6 +134,8 @@ type login struct {
 	user   *operator.User
 	client *operator.Client
 	claims *operator.Account // that it was judged by
+	by     *vouching         // who has put it in the place of the user that the client claimed to be; nil for nobody
+	bearer bool              // whoever has the token is the user
 	ends   string            // what it is told when its time is over
 }
 
@@ -164,6 +167,9 @@ func (s *Server) logIn(st *state, c *engine.Conn, o *wire.Connect) (*accounts.Id
 	if err != nil {
 		return nil, err
 	}
+	if v := t.callout.Load(); v.decides(u.NKey()) {
+		return s.askTenant(st, c, o, u, v)
+	}
 	return st.policy.Vouch(l.grant(t.account, permit), c.Meta().Type)
 }
 
@@ -190,12 +196,12 @@ func (s *Server) tenantOf(st *state, c *engine.Conn, name string) (t *tenant, er
 
 // grant is what a permit makes of a user of the account.
 func (l *login) grant(a *accounts.Account, p *operator.Permit) *accounts.Grant {
-	l.ends = userExpired
+	l.ends, l.bearer = userExpired, p.Bearer
 	expires := p.Expires
 	if end := l.claims.Expires(); !end.IsZero() && (expires.IsZero() || end.Before(expires)) {
 		expires, l.ends = end, accountExpired
 	}
-	return &accounts.Grant{
+	g := &accounts.Grant{
 		Account:         a,
 		Permissions:     p.Permissions,
 		ConnectionTypes: p.ConnectionTypes,
@@ -209,6 +215,13 @@ func (l *login) grant(a *accounts.Account, p *operator.Permit) *accounts.Grant {
 		Tags:    slices.Clone(l.user.Tags()),
 		By:      l,
 	}
+	if l.by != nil {
+		g.Username = l.user.Name()
+	}
+	if l.claims.Callout() != nil {
+		g.NoPublish = []string{callout.Subject} // its requests are the server's alone
+	}
+	return g
 }
 
 // renewed is what becomes of a user who has logged in by JWT: the identity now, which is old if nothing has changed, or
@@ -218,12 +231,15 @@ func (s *Server) renewed(old *accounts.Identity, l *login) (id *accounts.Identit
 	if t == nil || t.account != old.Account {
 		return nil, engine.ReasonAuthExpired, accountExpired
 	}
+	if !s.tenants.stands(t, l) {
+		return nil, engine.ReasonAuthFailure, "Authorization Violation"
+	}
 	st := s.state.Load()
 	claims := t.claims.Load()
 	if claims == l.claims && old.Of(st.policy) {
 		return old, engine.ReasonNone, ""
 	}
-	again := &login{user: l.user, client: l.client, claims: claims}
+	again := &login{user: l.user, client: l.client, claims: claims, by: l.by}
 	permit, err := claims.Review(l.user, l.client, time.Now())
 	if err == nil {
 		id, err = st.policy.Vouch(again.grant(t.account, permit), l.client.Type)

@@ -169,6 +169,7 @@ func (s *Server) makeKeys() error {
 	if s.xkey, err = s.keys.Curve.PublicKey(); err != nil {
 		return fmt.Errorf("generate server curve key: %w", err)
 	}
+	s.keys.ID, s.keys.XKey = s.id, s.xkey
 	return nil
 }
 

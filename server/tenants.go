@@ -12,6 +12,7 @@ import (
 
 	"runnel/server/accounts"
 	"runnel/server/operator"
+	"runnel/server/operator/resolver"
 )
 
 const (
@@ -32,6 +33,8 @@ type tenants struct {
 	// source is where accounts are found; a reload replaces it.
 	source      atomic.Pointer[accountSource]
 	pinnedFails atomic.Int64
+	// claims answers who asks about accounts; nil without a system account.
+	claims *claimsService
 
 	// changing is held while claims are put into force, one after the other. While it is held, mu, the registry's locks,
 	// the server's mu and those of connections may be taken.
@@ -50,6 +53,7 @@ type tenant struct {
 	account *accounts.Account
 	claims  atomic.Pointer[operator.Account] // in force
 	changed atomic.Int64                     // when they came, unix nanoseconds
+	callout atomic.Pointer[vouching]         // that they ask for; nil for none
 }
 
 func newTenants(s *Server) *tenants {
@@ -198,6 +202,7 @@ func (t *tenants) change(claims *operator.Account, pushed bool) *tenant {
 // adopt makes a tenant known, with its claims from now on. changing is held.
 func (t *tenants) adopt(one *tenant, claims *operator.Account) {
 	name, exporters := claims.Name(), claims.Exporters()
+	t.setCallout(one, claims)
 	var before []string
 	if old := one.claims.Swap(claims); old != nil {
 		before = old.Exporters()
@@ -294,8 +299,31 @@ func (t *tenants) drop(name string) {
 	}
 	t.mu.Unlock()
 	t.renew(name, time.Time{})
+	t.dropCallout(one)
 	t.server.registry.Drop(name)
 	t.server.leave(one)
+}
+
+// replace has accounts found elsewhere from now on: those in use are looked for there, and go if they are not there.
+func (t *tenants) replace(next *accountSource) {
+	t.changing.Lock()
+	before := t.source.Swap(next)
+	if t.claims != nil {
+		t.claims.subscribe(next)
+	}
+	t.changing.Unlock()
+	before.lookup.Close()
+	for _, name := range t.all() {
+		claims, err := t.fetch(t.server.ending, name)
+		switch {
+		case err == nil:
+			t.change(claims, true)
+		case errors.Is(err, resolver.ErrNotFound) && name != t.server.state.Load().trusting.system:
+			t.drop(name)
+		default:
+			t.server.logger.Error("an account stays as it is, since it cannot be looked for again", "error", err)
+		}
+	}
 }
 
 // close ends what goes on by itself.
@@ -309,6 +337,9 @@ func (t *tenants) close() {
 		t.timer.Stop()
 	}
 	t.changing.Unlock()
+	for _, name := range t.all() {
+		t.known(name).callout.Load().close()
+	}
 	if s := t.source.Load(); s != nil {
 		s.lookup.Close()
 	}

@@ -166,6 +166,12 @@ func TestNoPublish(t *testing.T) {
 		}
 		check("vouched for", id.Profile, true)
 	}
+	b := policy.Account("B") // where only the grant itself says so
+	id, err := policy.Vouch(&accounts.Grant{Account: b, NoPublish: []string{"x.y"}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("vouched for with a subject of its own", id.Profile, true)
 	check("the server", a.Profile(), false)
 }
 

@@ -140,6 +140,7 @@ func newWorld(t testing.TB, sealed bool, most int) *world {
 	w := &world{t: t, bus: newBus(nil)}
 	w.keys.Sign, w.id = key(t, nkeys.CreateServer)
 	w.keys.Curve, w.curve = key(t, nkeys.CreateCurveKeys)
+	w.keys.ID, w.keys.XKey = w.id, w.curve
 	w.issuer, w.account = key(t, nkeys.CreateAccount)
 	w.service, w.xkey = key(t, nkeys.CreateCurveKeys)
 	cfg := callout.Config{
@@ -152,10 +153,7 @@ func newWorld(t testing.TB, sealed bool, most int) *world {
 	if sealed {
 		cfg.XKey = w.xkey
 	}
-	var err error
-	if w.Service, err = callout.New(cfg); err != nil {
-		t.Fatal(err)
-	}
+	w.Service = callout.New(cfg)
 	t.Cleanup(w.Close)
 	return w
 }

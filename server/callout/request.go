@@ -35,8 +35,9 @@ type Question struct {
 	// ID is the number of the connection, Host its address, Type the protocol that it speaks.
 	ID         uint64
 	Host, Type string
-	// User names the client without a secret.
-	User string
+	// User names the client without a secret. Label and Tags are what the issuer of its JWT says of it.
+	User, Label string
+	Tags        []string
 	// Nonce is what the client was to sign; empty for none.
 	Nonce string
 	// Connect is what the client has sent, with its secrets.
@@ -75,7 +76,7 @@ func (s *Service) newRequest(q *Question, expires time.Time) (*request, error) {
 	if r.payload, err = s.cfg.Keys.Curve.Seal(r.payload, s.cfg.XKey); err != nil {
 		return nil, fmt.Errorf("seal the request: %w", err)
 	}
-	r.header = headers.Build(headers.Field{Name: keyHeader, Value: s.curve})
+	r.header = headers.Build(headers.Field{Name: keyHeader, Value: s.cfg.Keys.XKey})
 	return r, nil
 }
 
@@ -89,10 +90,11 @@ func (s *Service) claims(q *Question) *jwt.AuthorizationRequestClaims {
 		Name: server.Name, Host: server.Host, ID: server.ID, Version: server.Version, Cluster: server.Cluster, Tags: server.Tags,
 	}
 	if s.cfg.XKey != "" {
-		c.Server.XKey = s.curve
+		c.Server.XKey = s.cfg.Keys.XKey
 	}
 	c.ClientInformation = jwt.ClientInformation{
-		Host: q.Host, ID: q.ID, User: q.User, Name: o.Name, Kind: "Client", Type: q.Type, Nonce: q.Nonce,
+		Host: q.Host, ID: q.ID, User: q.User, Name: o.Name, NameTag: q.Label, Tags: q.Tags,
+		Kind: "Client", Type: q.Type, Nonce: q.Nonce,
 	}
 	c.ConnectOptions = jwt.ConnectOptions{
 		JWT: o.JWT, Nkey: o.NKey, SignedNonce: o.Signature, Token: o.Token, Username: o.User, Password: o.Password,

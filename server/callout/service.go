@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -38,7 +37,11 @@ type Bus interface {
 }
 
 // Keys are those of the server: one that it signs with, and one that others seal messages with.
-type Keys struct{ Sign, Curve nkeys.KeyPair }
+type Keys struct {
+	Sign, Curve nkeys.KeyPair
+	// ID and XKey are their public keys.
+	ID, XKey string
+}
 
 // Config is what a Service needs.
 type Config struct {
@@ -57,11 +60,10 @@ type Config struct {
 
 // Service is one service that is asked. It is safe for concurrent use.
 type Service struct {
-	cfg       Config
-	id, curve string // public keys
-	inbox     string // what the subjects of answers begin with
-	turns     chan struct{}
-	done      chan struct{}
+	cfg   Config
+	inbox string // what the subjects of answers begin with
+	turns chan struct{}
+	done  chan struct{}
 
 	listening sync.Once
 
@@ -72,25 +74,17 @@ type Service struct {
 }
 
 // New makes a Service. It does nothing before it is asked.
-func New(cfg Config) (*Service, error) {
+func New(cfg Config) *Service {
 	if cfg.MaxWaiting <= 0 {
 		cfg.MaxWaiting = DefaultWaiting
 	}
-	id, err := cfg.Keys.Sign.PublicKey()
-	if err != nil {
-		return nil, fmt.Errorf("callout: key of the server: %w", err)
-	}
-	curve, err := cfg.Keys.Curve.PublicKey()
-	if err != nil {
-		return nil, fmt.Errorf("callout: curve key of the server: %w", err)
-	}
 	return &Service{
-		cfg: cfg, id: id, curve: curve,
+		cfg:     cfg,
 		inbox:   "$SYS._INBOX." + token() + ".",
 		turns:   make(chan struct{}, cfg.MaxWaiting),
 		done:    make(chan struct{}),
 		waiting: make(map[string]chan []byte),
-	}, nil
+	}
 }
 
 // token is a token of a subject that nobody can guess.
@@ -128,7 +122,7 @@ func (s *Service) Ask(ctx context.Context, q *Question) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := Expectation{User: r.user, Server: s.id, Trusts: s.cfg.Trusts, Curve: s.cfg.Keys.Curve, XKey: s.cfg.XKey}
+	e := Expectation{User: r.user, Server: s.cfg.Keys.ID, Trusts: s.cfg.Trusts, Curve: s.cfg.Keys.Curve, XKey: s.cfg.XKey}
 	user, err := e.Read(payload, time.Now())
 	if err != nil {
 		return nil, err

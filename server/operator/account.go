@@ -113,6 +113,13 @@ func (a *Account) Callout() *jwt.ExternalAuthorization {
 	return &a.claims.Authorization
 }
 
+// Trusts reports whether a key may sign what is not about users in the name of the account: its own, or a signing key
+// that may sign anything.
+func (a *Account) Trusts(key string) bool {
+	scope, err := a.signer(key)
+	return err == nil && scope == nil
+}
+
 // signer finds the key that has signed a token of the account: its own, or a signing key with its scope, which is nil
 // for a key that may sign anything.
 func (a *Account) signer(key string) (*jwt.UserScope, error) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nkeys"
 
 	"runnel/server/accounts"
 	"runnel/server/operator"
@@ -65,5 +66,38 @@ func TestPermitAlone(t *testing.T) {
 				t.Errorf("expires %v, want %d", p.Expires, c.Expires)
 			}
 		})
+	}
+}
+
+// TestTrusts: an account's own key and its plain signing keys speak for it, a key that is for users does not.
+func TestTrusts(t *testing.T) {
+	w := newWorld(t)
+	signing, scoped, stranger := newKey(t, nkeys.CreateAccount), newKey(t, nkeys.CreateAccount), newKey(t, nkeys.CreateAccount)
+	trust, err := operator.NewTrust(nil, []string{w.operator.public}, "2.15.2", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := trust.ReadAccount(w.accountToken(t, w.operator, func(c *jwt.AccountClaims) {
+		c.SigningKeys.Add(signing.public)
+		scope := jwt.NewUserScope()
+		scope.Key = scoped.public
+		c.SigningKeys.AddScopedSigner(scope)
+	}), w.account.public, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, key string
+		want      bool
+	}{
+		{"its own key", w.account.public, true},
+		{"a signing key", signing.public, true},
+		{"a key for users", scoped.public, false},
+		{"a stranger's", stranger.public, false},
+		{"none", "", false},
+	} {
+		if got := a.Trusts(tt.key); got != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
 	}
 }
