@@ -142,17 +142,23 @@ func jetStreamLimits(js *conf.JetStream, c capacity) jetstream.Limits {
 	}
 }
 
-// logReport tells what was found when the store was opened.
+// logReport tells what was found when the store was opened: what a process leaves that was killed, and damage without
+// consequence, is no reason to worry. Streams that do not start have said so themselves.
 func logReport(logger *slog.Logger, dir string, r *store.Report, streams int) {
 	logger.Info("JetStream store is open", "dir", dir, "streams", streams, "replayed", r.Replayed)
 	if r.Torn != nil {
-		logger.Warn("the end of the log was not written completely and was cut off", "torn", fmt.Sprintf("%+v", *r.Torn))
+		logger.Info("the end of the log was being written when the process ended, and was cut off: nothing that was safe is lost", "torn", r.Torn.String())
 	}
 	if r.Manifest != nil {
-		logger.Warn("the end of the manifest was not written completely and was cut off", "torn", fmt.Sprintf("%+v", *r.Manifest))
+		logger.Info("the end of the manifest was being written when the process ended, and was cut off: nothing that was safe is lost",
+			"file", r.Manifest.File, "offset", r.Manifest.Offset, "bytes", r.Manifest.Bytes)
 	}
 	for _, d := range r.Damage {
-		logger.Error("the log is damaged", "damage", fmt.Sprintf("%+v", d))
+		if d.Harmless {
+			logger.Warn("the log is damaged where nothing was: nothing is lost", "damage", d.String())
+		} else {
+			logger.Error("the log is damaged", "damage", d.String())
+		}
 	}
 	for _, note := range r.Notes {
 		logger.Warn("a file of the log was not as it was left", "note", note)
