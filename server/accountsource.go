@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"time"
 
 	"runnel/conf"
@@ -54,7 +56,22 @@ func (s *Server) openTenants(o *conf.Options) error {
 	if err != nil {
 		return fmt.Errorf("system account %s: %w", st.trusting.system, err)
 	}
-	return s.serveClaims()
+	s.serveClaims()
+	return nil
+}
+
+// nextAccountSource is the resolver that o asks for, nil where that is the one which there is.
+func (s *Server) nextAccountSource(o *conf.Options) (*accountSource, error) {
+	st := s.state.Load()
+	if st.trusting == nil || !o.Operator.Enabled() {
+		return nil, nil
+	}
+	is, was := &o.Operator, &st.options.Operator
+	if reflect.DeepEqual(is.Resolver, was.Resolver) && reflect.DeepEqual(is.ResolverTLS, was.ResolverTLS) &&
+		maps.Equal(is.ResolverPreload, was.ResolverPreload) {
+		return nil, nil
+	}
+	return s.newAccountSource(o, st.trusting)
 }
 
 // startTimeout bounds the look for the system account.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"time"
 
 	"runnel/server/accounts"
 	"runnel/server/engine"
@@ -97,24 +98,32 @@ func (s *Server) subscribeIn(a *accounts.Account, pattern string, handler func(s
 			Account: a.Name(), Subject: string(m.Subject), Reply: string(m.Reply), Header: m.Header, Payload: m.Payload,
 		}
 		if m.From != nil {
-			r.Requester = requester(m.From)
+			r.Requester = s.requester(m.From)
 		}
 		handler(r)
 	})
 }
 
 // requester is who published a message, for services that answer each account about itself only.
-func requester(c *engine.Conn) system.Requester {
+func (s *Server) requester(c *engine.Conn) system.Requester {
 	id := c.Identity()
 	if id == nil {
 		return system.Requester{CID: c.ID()}
 	}
-	return system.Requester{
+	r := system.Requester{
 		CID:         c.ID(),
 		Account:     id.Account.Name(),
+		AccountName: s.labelOf(id.Account),
 		User:        id.DisplayName(),
 		Permissions: shownPermissions(id.Profile.Definition()),
 	}
+	if g := id.Grant; g != nil && !g.Expires.IsZero() {
+		r.Expires = max(time.Second, time.Until(g.Expires).Round(time.Second))
+	}
+	if l := loginOf(id); l != nil {
+		r.UserName = l.user.Name()
+	}
+	return r
 }
 
 // shownPermissions is what $SYS.REQ.USER.INFO says a user may do: the definition, not what was made of it.

@@ -43,6 +43,8 @@ type claimsService struct {
 	server *Server
 	system *accounts.Account
 	queue  chan *claimsRequest
+
+	subscriptions []*engine.Internal // changed by who holds changing of the tenants, or before anybody knows it
 }
 
 // claimsOutcome is the data of an answer, or what went wrong.
@@ -53,13 +55,20 @@ type claimsOutcome struct {
 	Description string `json:"description,omitempty"`
 }
 
-// serveClaims subscribes to the requests that the resolver can answer.
-func (s *Server) serveClaims() error {
-	src := s.tenants.source.Load()
+// serveClaims begins to answer requests.
+func (s *Server) serveClaims() {
 	cs := &claimsService{server: s, system: s.state.Load().policy.System(), queue: make(chan *claimsRequest, claimsQueue)}
-	if cs.system == nil {
-		return nil
+	s.tenants.claims = cs
+	cs.subscribe(s.tenants.source.Load())
+	s.running.Go(func() { cs.run(s.ending) })
+}
+
+// subscribe subscribes to the requests that a resolver can answer, and to no others.
+func (cs *claimsService) subscribe(src *accountSource) {
+	for _, i := range cs.subscriptions {
+		i.Unsubscribe()
 	}
+	cs.subscriptions = nil
 	cs.on(accountRequests+"*"+updateOfOne, accountRequests, cs.update)
 	cs.on(accountRequestsLegacy+"*"+updateOfOne, accountRequestsLegacy, cs.update)
 	if src.directory != nil {
@@ -71,13 +80,11 @@ func (s *Server) serveClaims() error {
 		cs.on(claimsPack, "", cs.pack)
 		cs.on(accountRequests+"*"+lookupOfOne, accountRequests, cs.lookup)
 	}
-	s.running.Go(func() { cs.run(s.ending) })
-	return nil
 }
 
 // on has requests on a pattern served. Where the subject names an account, that follows prefix.
 func (cs *claimsService) on(pattern, prefix string, serve func(*claimsRequest)) {
-	cs.server.engine.Subscribe(cs.system, pattern, "", func(m *engine.Message) {
+	i := cs.server.engine.Subscribe(cs.system, pattern, "", func(m *engine.Message) {
 		if len(m.Payload) > operator.MaxAccountBytes {
 			return // it is no JWT
 		}
@@ -91,6 +98,7 @@ func (cs *claimsService) on(pattern, prefix string, serve func(*claimsRequest)) 
 			cs.server.logger.Warn("too many requests about account JWTs: one is dropped", "subject", string(m.Subject))
 		}
 	})
+	cs.subscriptions = append(cs.subscriptions, i)
 }
 
 // run serves the requests until ctx ends.
@@ -171,9 +179,9 @@ func (cs *claimsService) remove(r *claimsRequest) {
 
 // list answers with the names of all accounts.
 func (cs *claimsService) list(r *claimsRequest) {
-	names := cs.server.tenants.source.Load().directory.Accounts()
-	if names == nil {
-		names = []string{}
+	names := []string{}
+	if d := cs.server.tenants.source.Load().directory; d != nil { // else a reload came between
+		names = append(names, d.Accounts()...)
 	}
 	cs.done(r, names)
 }
@@ -181,6 +189,9 @@ func (cs *claimsService) list(r *claimsRequest) {
 // pack sends all accounts, a message each, and then an empty message. Who shows the sum that we have gets only that.
 func (cs *claimsService) pack(r *claimsRequest) {
 	d := cs.server.tenants.source.Load().directory
+	if d == nil {
+		return // a reload came between
+	}
 	sum := d.Sum()
 	if shown := string(r.message.Payload); shown != string(sum[:]) && !strings.EqualFold(shown, hex.EncodeToString(sum[:])) {
 		for account, token := range d.All() {
@@ -192,7 +203,11 @@ func (cs *claimsService) pack(r *claimsRequest) {
 
 // lookup answers with the JWT of an account, or with nothing.
 func (cs *claimsService) lookup(r *claimsRequest) {
-	token, err := cs.server.tenants.source.Load().directory.Fetch(context.Background(), r.account)
+	d := cs.server.tenants.source.Load().directory
+	if d == nil {
+		return // a reload came between
+	}
+	token, err := d.Fetch(context.Background(), r.account)
 	if err != nil && !errors.Is(err, resolver.ErrNotFound) {
 		cs.server.logger.Error("look for an account's JWT", "account", r.account, "error", err)
 	}
@@ -236,11 +251,15 @@ func (t *tenants) push(claims *operator.Account) (kept bool, err error) {
 
 // remove deletes accounts: their JWTs are gone, and whoever uses them is cut off.
 func (t *tenants) remove(names []string) error {
+	src := t.source.Load()
+	if src.directory == nil {
+		return resolver.ErrNoDeletes // a reload came between
+	}
 	for _, name := range names {
-		if err := t.source.Load().directory.Delete(name); err != nil {
+		if err := src.directory.Delete(name); err != nil {
 			return err
 		}
-		t.source.Load().lookup.Forget(name)
+		src.lookup.Forget(name)
 		t.drop(name)
 	}
 	return nil

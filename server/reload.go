@@ -19,6 +19,23 @@ import (
 // Deleted users and users with another secret are disconnected; subscriptions that are no longer permitted
 // are removed and their clients told; connections above a lowered max_connections are closed.
 func (s *Server) Reload(o *conf.Options) ([]conf.Change, error) {
+	next, err := s.nextAccountSource(o)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := s.apply(o)
+	switch {
+	case next == nil:
+	case err != nil:
+		next.lookup.Close()
+	default:
+		s.tenants.replace(next)
+	}
+	return changes, err
+}
+
+// apply is Reload but for the accounts of operator mode.
+func (s *Server) apply(o *conf.Options) ([]conf.Change, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.state.Load()

@@ -54,6 +54,7 @@ func (src source) Server() monitor.ServerSnapshot {
 		ConfigLoadTime: st.loaded,
 		ConfigDigest:   st.options.Digest,
 		Series:         monitor.Series{Streams: metrics.MaxStreams, Consumers: metrics.MaxConsumers},
+		Operators:      src.s.operatorsShown(st),
 	}
 }
 
@@ -184,6 +185,7 @@ func (s *Server) connection(c *engine.Conn) monitor.Connection {
 	if id := c.Identity(); id != nil {
 		out.User = id.DisplayName()
 		out.Account = id.Account.Name()
+		s.describeGrant(&out, id)
 	}
 	return out
 }

@@ -9,7 +9,7 @@ import (
 func (src source) Accounts() []monitor.Account {
 	var all []monitor.Account
 	for a := range src.accountsNamed("") {
-		all = append(all, accountFigures(a))
+		all = append(all, src.s.accountFigures(a))
 	}
 	return all
 }
@@ -20,15 +20,15 @@ func (src source) Account(name string) (monitor.Account, bool) {
 	if a == nil {
 		return monitor.Account{}, false
 	}
-	return accountFigures(a), true
+	return src.s.accountFigures(a), true
 }
 
 // accountFigures counts from the account's view: what its clients were sent, and what was received from them.
-func accountFigures(a *accounts.Account) monitor.Account {
+func (s *Server) accountFigures(a *accounts.Account) monitor.Account {
 	t := &a.Traffic
 	return monitor.Account{
 		Name:             a.Name(),
-		NameTag:          a.Name(),
+		NameTag:          s.labelOf(a),
 		Connections:      int(a.Connections()),
 		TotalConnections: int(a.Connections()),
 		Subscriptions:    a.Interest().Len(),
@@ -46,7 +46,7 @@ func (src source) AccountDetail(name string) (monitor.AccountDetail, bool) {
 		return monitor.AccountDetail{}, false
 	}
 	stats, shared := src.SubscriptionStats(name), a.Shared()
-	return monitor.AccountDetail{
+	out := monitor.AccountDetail{
 		Name:              name,
 		NameTag:           name,
 		UpdateTime:        st.loaded.UTC(),
@@ -58,7 +58,9 @@ func (src source) AccountDetail(name string) (monitor.AccountDetail, bool) {
 		Exports:           shownExports(shared.Exports),
 		Imports:           shownImports(shared.Imports),
 		SubscriptionStats: &stats,
-	}, true
+	}
+	src.s.describeClaims(&out)
+	return out, true
 }
 
 // shownMappings are mappings as /accountz has them.

@@ -17,6 +17,7 @@ type AccountDetail struct {
 	Exports           []Export              `json:"exports,omitempty"`
 	Imports           []Import              `json:"imports,omitempty"`
 	JWT               string                `json:"jwt,omitempty"`
+	DecodedJWT        any                   `json:"decoded_jwt,omitempty"` // what the JWT says
 	IssuerKey         string                `json:"issuer_key,omitempty"`
 	NameTag           string                `json:"name_tag,omitempty"`
 	Tags              []string              `json:"tags,omitempty"`

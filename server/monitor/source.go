@@ -27,10 +27,6 @@ type Source interface {
 	// nothing when the account is not known. The consumer may stop early.
 	Subscriptions(account string) iter.Seq[Subscription]
 
-	// Importing yields the subscriptions of other accounts that a message which is published on a literal subject in
-	// this one reaches, by what they import.
-	Importing(account, subject string) iter.Seq[Subscription]
-
 	// SubscriptionStats returns figures of the subscription index of one account, or their sum over all
 	// accounts when account is empty.
 	SubscriptionStats(account string) SubscriptionStats
@@ -81,6 +77,14 @@ type ServerSnapshot struct {
 	ConfigLoadTime time.Time // when the running options were loaded
 	ConfigDigest   string    // "sha256:..." of the configuration file, empty without one
 	Series         Series    // how much detail /metrics has
+	Operators      Operators // empty outside of operator mode
+}
+
+// Operators are those whom the server trusts about accounts.
+type Operators struct {
+	JWTs        []string `json:"trusted_operators_jwt,omitempty"`
+	Claims      []any    `json:"trusted_operators_claim,omitempty"` // what the JWTs say
+	PinnedFails uint64   `json:"pinned_account_fails,omitempty"`    // logins refused since their account is not pinned
 }
 
 // Series bounds the metrics: how many streams and consumers have series of their own. Zero gives them to none, so

@@ -20,17 +20,18 @@ type Varz struct {
 	Uptime string    `json:"uptime"`
 	Usage
 	Counters
-	HTTPReqStats         map[string]uint64 `json:"http_req_stats"`
-	ConfigLoadTime       time.Time         `json:"config_load_time"`
-	ConfigDigest         string            `json:"config_digest"`
-	Tags                 []string          `json:"tags,omitempty"`
-	Metadata             map[string]string `json:"metadata,omitempty"`
-	FeatureFlags         map[string]bool   `json:"feature_flags,omitempty"`
-	SystemAccount        string            `json:"system_account,omitempty"`
-	SlowConsumerStats    ByKind            `json:"slow_consumer_stats"`
-	StaleConnectionStats ByKind            `json:"stale_connection_stats"`
-	DiskIOWaitStats      DiskIOWait        `json:"disk_io_wait_stats"`
-	TLSCertNotAfter      time.Time         `json:"tls_cert_not_after,omitzero"`
+	HTTPReqStats   map[string]uint64 `json:"http_req_stats"`
+	ConfigLoadTime time.Time         `json:"config_load_time"`
+	ConfigDigest   string            `json:"config_digest"`
+	Tags           []string          `json:"tags,omitempty"`
+	Metadata       map[string]string `json:"metadata,omitempty"`
+	FeatureFlags   map[string]bool   `json:"feature_flags,omitempty"`
+	Operators
+	SystemAccount        string     `json:"system_account,omitempty"`
+	SlowConsumerStats    ByKind     `json:"slow_consumer_stats"`
+	StaleConnectionStats ByKind     `json:"stale_connection_stats"`
+	DiskIOWaitStats      DiskIOWait `json:"disk_io_wait_stats"`
+	TLSCertNotAfter      time.Time  `json:"tls_cert_not_after,omitzero"`
 }
 
 // DiskIOWait says how disk operations wait for their turn; all zero while nothing is stored.
@@ -65,6 +66,7 @@ func (p *Pages) Varz() *Varz {
 		Tags:                 s.Identity.Tags,
 		Metadata:             s.Identity.Metadata,
 		FeatureFlags:         s.Identity.FeatureFlags,
+		Operators:            s.Operators,
 		SystemAccount:        s.Identity.SystemAccount,
 		SlowConsumerStats:    s.Counters.SlowConsumersByKind,
 		StaleConnectionStats: s.Counters.StaleConnectionsByKind,
