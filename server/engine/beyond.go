@@ -82,9 +82,8 @@ func (e *entry) applyMapping(x *accounts.Crossings) string {
 	return to
 }
 
-// cross adds to e what becomes of a message on subject in account a by imports: more targets in accounts that import
-// what is published in a, and, in the publisher's account itself, services that it enters. A message that has come by
-// the import of a stream enters no service: so what accounts share can be told from what each lists.
+// cross adds to e what becomes of a message on subject in account a by imports of streams: more targets in accounts that
+// import what is published in a. There it enters no service: so what accounts share can be told from what each lists.
 func (m *matchCache) cross(e *entry, a *accounts.Account, subject string, chain int) {
 	x := a.Crossings()
 	if x == nil || chain == chainMost {
@@ -100,9 +99,10 @@ func (m *matchCache) cross(e *entry, a *accounts.Account, subject string, chain 
 		e.resolve(m.found, local)
 		m.cross(e, i.Account, local, chain+1)
 	}
-	if chain > 0 {
-		return
-	}
+}
+
+// enter adds to e the services that a message on subject in account a enters.
+func (e *entry) enter(x *accounts.Crossings, a *accounts.Account, subject string) {
 	for i := range x.Services(subject) {
 		if remote, ok := i.Remote(subject); ok {
 			b := e.further()

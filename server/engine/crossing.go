@@ -94,7 +94,7 @@ func (w *worker) request(s *service, outer *letter) bool {
 func (w *worker) enter(s *service, outer *letter, d *traced) bool {
 	l := w.letter
 	l.to = append(l.to[:0], s.remote...)
-	far := w.match.lookupArrived(s.Account.Profile(), l.to)
+	far := w.match.lookupAsked(s.Account.Profile(), l.to)
 	m := w.measure(s, outer)
 	if far.nobody() {
 		w.report(s, m, latency.Unavailable)

@@ -176,20 +176,41 @@ func hash(p *accounts.Profile, subject []byte) uint64 {
 
 // lookup returns the entry for a message on subject from a client with profile p, whose mappings apply.
 func (m *matchCache) lookup(p *accounts.Profile, subject []byte) *entry {
-	return m.find(p, subject, hash(p, subject), true)
+	return m.find(p, subject, hash(p, subject), fromClient)
 }
 
-// arrived makes the hashes of messages that mappings do not apply to other ones than those of a client's messages, so
-// that both may be in the cache: a hash differs whenever the kind does.
-const arrived = 0x9e3779b97f4a7c15
+// origin is where messages come from, as far as their entries differ.
+type origin uint8
+
+const (
+	// fromClient: mappings apply.
+	fromClient origin = iota
+	// fromElsewhere: none does.
+	fromElsewhere
+	// fromService: a request of another account, which goes to the service alone: not to those who import streams of
+	// its account, and no mapping applies.
+	fromService
+)
+
+// arrived and asked make the hashes of messages that do not come from clients other ones than those of messages that do,
+// so that all may be in the cache: a hash differs whenever the origin does.
+const (
+	arrived = 0x9e3779b97f4a7c15
+	asked   = 0xc2b2ae3d27d4eb4f
+)
 
 // lookupArrived returns the entry for a message that no mapping applies to: it is the server's own, comes from another
 // account, or was mapped already.
 func (m *matchCache) lookupArrived(p *accounts.Profile, subject []byte) *entry {
-	return m.find(p, subject, hash(p, subject)^arrived, false)
+	return m.find(p, subject, hash(p, subject)^arrived, fromElsewhere)
 }
 
-func (m *matchCache) find(p *accounts.Profile, subject []byte, h uint64, mapped bool) *entry {
+// lookupAsked returns the entry for a request that has come from another account by the import of a service.
+func (m *matchCache) lookupAsked(p *accounts.Profile, subject []byte) *entry {
+	return m.find(p, subject, hash(p, subject)^asked, fromService)
+}
+
+func (m *matchCache) find(p *accounts.Profile, subject []byte, h uint64, from origin) *entry {
 	b := m.bucket(h)
 	for _, e := range b.entries {
 		if e != nil && e.hash == h && e.profile == p && e.subject == string(subject) && e.valid() {
@@ -201,7 +222,7 @@ func (m *matchCache) find(p *accounts.Profile, subject []byte, h uint64, mapped 
 			return e
 		}
 	}
-	e := m.fill(p, subject, h, mapped)
+	e := m.fill(p, subject, h, from)
 	gone := b.dispensable()
 	m.admit(e, b.entries[gone])
 	b.put(e, gone)
@@ -341,10 +362,10 @@ func receives(sub *accounts.Subscription, subject string) bool {
 	return true
 }
 
-func (m *matchCache) fill(p *accounts.Profile, subject []byte, h uint64, mapped bool) *entry {
+func (m *matchCache) fill(p *accounts.Profile, subject []byte, h uint64, from origin) *entry {
 	e := newEntry(p, subject, h)
 	to, x := e.subject, p.Account().Crossings()
-	if x != nil && mapped {
+	if x != nil && from == fromClient {
 		to = e.applyMapping(x)
 		subject = []byte(to)
 	}
@@ -357,7 +378,10 @@ func (m *matchCache) fill(p *accounts.Profile, subject []byte, h uint64, mapped 
 	m.found = p.Account().Interest().Match(subject, m.found[:0])
 	e.resolve(m.found, to)
 	if x != nil {
-		m.cross(e, p.Account(), to, 0)
+		e.enter(x, p.Account(), to)
+		if from != fromService {
+			m.cross(e, p.Account(), to, 0)
+		}
 	}
 	if isReply(subject) {
 		e.flags |= entryLeaves

@@ -162,5 +162,5 @@ func (w *worker) requestTraced(s *service, outer *letter) bool {
 	l.reply = l.reply[:0]
 	l.begin(outer.header, outer.payload)
 	l.from, l.traced = outer.from, there
-	return w.send(w.match.lookupArrived(s.Account.Profile(), l.to), "") > 0
+	return w.send(w.match.lookupAsked(s.Account.Profile(), l.to), "") > 0
 }

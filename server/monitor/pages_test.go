@@ -111,7 +111,9 @@ func TestSubszWithoutNaN(t *testing.T) {
 }
 
 func TestSubscribers(t *testing.T) {
-	p := newPages(newSource())
+	s := newSource()
+	s.importing = []monitor.Subscription{{Account: "B", Subject: "shared"}, {Account: "B", Subject: "shared", Queue: "q"}}
+	p := newPages(s)
 	tests := []struct {
 		account, subject, queue string
 		want                    int
@@ -121,6 +123,9 @@ func TestSubscribers(t *testing.T) {
 		{"A", "orders.new", "others", 0},
 		{"B", "orders.new", "", 1},
 		{"B", "orders", "", 0},
+		{"B", "shared", "", 2},
+		{"B", "shared", "q", 1},
+		{"B", "*", "", 0},
 		{"Z", "orders.new", "", 0},
 		{"A", "", "", 0},
 		{"A", "orders.*", "", 2},

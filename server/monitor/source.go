@@ -27,6 +27,10 @@ type Source interface {
 	// nothing when the account is not known. The consumer may stop early.
 	Subscriptions(account string) iter.Seq[Subscription]
 
+	// Importing yields the subscriptions of other accounts that a message which is published on a literal subject in
+	// this one reaches, by what they import.
+	Importing(account, subject string) iter.Seq[Subscription]
+
 	// SubscriptionStats returns figures of the subscription index of one account, or their sum over all
 	// accounts when account is empty.
 	SubscriptionStats(account string) SubscriptionStats

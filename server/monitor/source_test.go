@@ -14,15 +14,17 @@ var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // fakeSource is a server made of values.
 type fakeSource struct {
-	server   monitor.ServerSnapshot
-	conns    []monitor.Connection
-	subs     []monitor.Subscription
-	closed   map[uint64][]monitor.Subscription // of closed connections
-	accounts []monitor.Account
-	details  map[string]monitor.AccountDetail
-	queues   map[string]monitor.Queue
-	health   error
-	walked   int // how many subscriptions were yielded
+	server monitor.ServerSnapshot
+	conns  []monitor.Connection
+	subs   []monitor.Subscription
+	// importing are those of other accounts, under the account and subject that they import
+	importing []monitor.Subscription
+	closed    map[uint64][]monitor.Subscription // of closed connections
+	accounts  []monitor.Account
+	details   map[string]monitor.AccountDetail
+	queues    map[string]monitor.Queue
+	health    error
+	walked    int // how many subscriptions were yielded
 
 	js         *monitor.JetStream // nil while it is off
 	jsAccounts []monitor.JetStreamAccount
@@ -64,6 +66,16 @@ func (s *fakeSource) Subscriptions(account string) iter.Seq[monitor.Subscription
 			}
 			s.walked++
 			if !yield(sub) {
+				return
+			}
+		}
+	}
+}
+
+func (s *fakeSource) Importing(account, subject string) iter.Seq[monitor.Subscription] {
+	return func(yield func(monitor.Subscription) bool) {
+		for _, sub := range s.importing {
+			if sub.Account == account && sub.Subject == subject && !yield(sub) {
 				return
 			}
 		}

@@ -79,11 +79,20 @@ func finite(f float64) float64 {
 }
 
 // Subscribers counts the subscriptions of an account that a message on subject would reach, or any message on one that
-// subject stands for when it has wildcards; only those in the queue group when queue is not empty.
+// subject stands for when it has wildcards; only those in the queue group when queue is not empty. Those of accounts that
+// import the subject count, if it has no wildcards.
 func (p *Pages) Subscribers(account, subject, queue string) int {
 	n := 0
 	for s := range p.source.Subscriptions(account) {
 		if (queue == "" || s.Queue == queue) && subjects.Overlap(s.Subject, subject) {
+			n++
+		}
+	}
+	if !subjects.ValidLiteral(subject) {
+		return n
+	}
+	for s := range p.source.Importing(account, subject) {
+		if queue == "" || s.Queue == queue {
 			n++
 		}
 	}

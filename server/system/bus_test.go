@@ -143,6 +143,10 @@ func (s *fakeSource) ConnectionSubscriptions(cid uint64) []monitor.Subscription 
 	return slices.DeleteFunc(slices.Collect(s.Subscriptions("")), func(sub monitor.Subscription) bool { return sub.CID != cid })
 }
 
+func (s *fakeSource) Importing(string, string) iter.Seq[monitor.Subscription] {
+	return func(func(monitor.Subscription) bool) {}
+}
+
 func (s *fakeSource) Subscriptions(account string) iter.Seq[monitor.Subscription] {
 	return func(yield func(monitor.Subscription) bool) {
 		for _, sub := range []monitor.Subscription{
