@@ -68,7 +68,7 @@ func runTopology(ctx context.Context, s *session, t topology) error {
 		err = f.measured(ctx)
 	}
 	if err == nil {
-		err = f.quiesce(ctx)
+		err = f.quiesce(ctx, f.subConns)
 	}
 	f.settle(err)
 	return err
@@ -187,26 +187,6 @@ func (f *flow) phase(ctx context.Context, n int64, until time.Time) error {
 		return err
 	}
 	return f.waitFor(ctx, func() bool { return f.delivered() >= f.published.Load()*int64(f.fan) })
-}
-
-// quiesce returns when nothing more can come: the server has answered a PING on
-// every subscribing connection, and what arrived before the answer was handled.
-func (f *flow) quiesce(ctx context.Context) error {
-	for _, nc := range f.subConns {
-		if err := f.flush(ctx, nc); err != nil {
-			return err
-		}
-		handled := make(chan struct{})
-		if err := nc.Barrier(func() { close(handled) }); err != nil {
-			return fmt.Errorf("wait for the last deliveries: %w", err)
-		}
-		select {
-		case <-handled:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return nil
 }
 
 // settle adds up what the listeners found. After an interruption messages may

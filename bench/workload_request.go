@@ -42,7 +42,11 @@ type requester struct {
 
 // runRequest measures round trips.
 func runRequest(ctx context.Context, s *session) error {
-	requesters, err := s.openRequests(ctx)
+	responders, err := s.openResponders(ctx)
+	if err != nil {
+		return err
+	}
+	requesters, err := s.openRequesters(ctx)
 	if err != nil {
 		return err
 	}
@@ -52,14 +56,34 @@ func runRequest(ctx context.Context, s *session) error {
 	if err == nil {
 		err = s.measureRequests(ctx, requesters)
 	}
+	if err == nil {
+		err = s.awaitReplies(ctx, responders, requesters)
+	}
 	for _, r := range requesters {
 		r.settle(err)
 	}
 	return err
 }
 
-// openRequests connects responders and requesters.
-func (s *session) openRequests(ctx context.Context) ([]*requester, error) {
+// awaitReplies returns when every request has been answered that will be. A
+// reply too many counts like any other until the verdict, so that there may be
+// requests on their way when as many replies have come as were awaited.
+func (s *session) awaitReplies(ctx context.Context, responders []*nats.Conn, requesters []*requester) error {
+	conns := make([]*nats.Conn, len(requesters))
+	for i, r := range requesters {
+		conns[i] = r.conn
+	}
+	// The requests to the responders, and their replies back.
+	for _, hop := range [][]*nats.Conn{conns, responders, responders, conns} {
+		if err := s.quiesce(ctx, hop); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openResponders connects those who answer.
+func (s *session) openResponders(ctx context.Context) ([]*nats.Conn, error) {
 	responders, err := s.connectAll(ctx, s.params.Subscribers)
 	if err != nil {
 		return nil, err
@@ -72,6 +96,11 @@ func (s *session) openRequests(ctx context.Context) ([]*requester, error) {
 			return nil, err
 		}
 	}
+	return responders, nil
+}
+
+// openRequesters connects those who ask.
+func (s *session) openRequesters(ctx context.Context) ([]*requester, error) {
 	requesters := make([]*requester, 0, s.params.Publishers)
 	for i := range s.params.Publishers {
 		r, err := s.newRequester(ctx, i)

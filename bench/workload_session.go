@@ -343,6 +343,26 @@ func (s *session) waitFor(ctx context.Context, done func() bool) error {
 	return nil
 }
 
+// quiesce returns when nothing more can come over the connections: the server has
+// answered a PING on each, and what arrived before the answer was handled.
+func (s *session) quiesce(ctx context.Context, conns []*nats.Conn) error {
+	for _, nc := range conns {
+		if err := s.flush(ctx, nc); err != nil {
+			return err
+		}
+		handled := make(chan struct{})
+		if err := nc.Barrier(func() { close(handled) }); err != nil {
+			return fmt.Errorf("wait for the last deliveries: %w", err)
+		}
+		select {
+		case <-handled:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
 // interrupted reports whether a run ended because its caller wanted it to.
 func interrupted(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
