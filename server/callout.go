@@ -115,24 +115,30 @@ func (s *Server) calloutServer() callout.Server {
 
 // askCallout has the service decide about a client.
 func (s *Server) askCallout(st *state, c *engine.Conn, o *wire.Connect) (*accounts.Identity, error) {
-	u, err := s.ask(st.callout, c, s.question(st, c, o))
+	q := s.question(st, c, o)
+	u, err := s.ask(st.callout, c, q)
 	if err != nil {
 		return nil, err
 	}
 	g, err := st.callout.grant(st.policy, c, o, u)
 	if err != nil {
+		s.tellRefusal(st.callout, c, q, err)
 		return nil, fmt.Errorf("auth callout: %w", err)
 	}
 	return st.policy.Vouch(g, c.Meta().Type)
 }
 
 // ask has a service say who a client is: a user whose JWT was made for this login. It waits, but nobody else does.
-func (s *Server) ask(v *vouching, c *engine.Conn, q *callout.Question) (*operator.User, error) {
+func (s *Server) ask(v *vouching, c *engine.Conn, q *callout.Question) (u *operator.User, err error) {
 	if !c.MayWait() {
 		return nil, errSilent
 	}
+	defer func() {
+		if err != nil {
+			s.tellRefusal(v, c, q, err)
+		}
+	}()
 	var a *callout.Answer
-	var err error
 	s.engine.Aside(func() {
 		ctx, cancel := context.WithDeadline(s.ending, s.loginDeadline(c))
 		defer cancel()
@@ -141,14 +147,20 @@ func (s *Server) ask(v *vouching, c *engine.Conn, q *callout.Question) (*operato
 	if err != nil {
 		return nil, fmt.Errorf("auth callout: %w", err)
 	}
-	u, err := operator.ReadUser(a.User)
-	if err != nil {
+	if u, err = operator.ReadUser(a.User); err != nil {
 		return nil, fmt.Errorf("auth callout: %w", err)
 	}
 	if u.NKey() != a.Key {
 		return nil, fmt.Errorf("auth callout: the user JWT is for %s, not for the user_nkey of the request", u.NKey())
 	}
 	return u, nil
+}
+
+// tellRefusal tells the account of a service that has not let a client in.
+func (s *Server) tellRefusal(v *vouching, c *engine.Conn, q *callout.Question, why error) {
+	refused := s.connection(c)
+	refused.Account, refused.User, refused.Reason = v.account.Name(), q.User, why.Error()
+	s.system.AuthErrorThere(refused)
 }
 
 // loginDeadline is until when it must be known who c is.

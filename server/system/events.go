@@ -33,6 +33,7 @@ const (
 	connected eventKind = iota
 	disconnected
 	refused
+	refusedThere
 )
 
 // event is something to publish.
@@ -50,6 +51,10 @@ func (s *System) Disconnected(c monitor.Connection) { s.file(disconnected, c) }
 
 // AuthError publishes that a client was refused.
 func (s *System) AuthError(c monitor.Connection) { s.file(refused, c) }
+
+// AuthErrorThere tells an account, whose service has decided about a client, that it was refused: Account and Reason of
+// the connection are set.
+func (s *System) AuthErrorThere(c monitor.Connection) { s.file(refusedThere, c) }
 
 func (s *System) file(kind eventKind, c monitor.Connection) {
 	s.events.put(event{kind: kind, at: time.Now().UTC(), conn: c})
@@ -112,6 +117,8 @@ func (s *System) publishFiled(ctx context.Context) bool {
 			changed[e.conn.Account] = true
 		case refused:
 			s.publish("$SYS.SERVER."+s.cfg.Pages.Identity().ID+".CLIENT.AUTH.ERR", s.disconnectEvent(&e))
+		case refusedThere:
+			s.cfg.Bus.Publish(e.conn.Account, "$SYS.ACCOUNT.CLIENT.AUTH.ERR", "", nil, s.encode(s.disconnectEvent(&e)))
 		}
 	})
 	for name := range changed {

@@ -32,6 +32,8 @@ func TestEventsGolden(t *testing.T) {
 	closed := client()
 	closed.Stop, closed.Reason = epoch, "Client Closed"
 	stranger := monitor.Connection{CID: 103, IP: "127.0.0.1", Start: epoch, User: "eve", Type: "websocket"}
+	refusedByService := stranger
+	refusedByService.Account, refusedByService.Reason = "SYS", "refused by the service: go away"
 	tests := []struct {
 		name, subject string
 		happen        func(*system.System)
@@ -41,6 +43,7 @@ func TestEventsGolden(t *testing.T) {
 		{"conns", "$SYS.SERVER.ACCOUNT.A.CONNS", func(s *system.System) { s.Connected(client()) }},
 		{"disconnect", "$SYS.ACCOUNT.A.DISCONNECT", func(s *system.System) { s.Disconnected(closed) }},
 		{"auth-error", "$SYS.SERVER.NABC.CLIENT.AUTH.ERR", func(s *system.System) { s.AuthError(stranger) }},
+		{"auth-error-there", "$SYS.ACCOUNT.CLIENT.AUTH.ERR", func(s *system.System) { s.AuthErrorThere(refusedByService) }},
 		{"lame-duck", "$SYS.SERVER.NABC.LAMEDUCK", (*system.System).LameDuck},
 		{"shutdown", "$SYS.SERVER.NABC.SHUTDOWN", (*system.System).Goodbye},
 	}
