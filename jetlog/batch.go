@@ -4,6 +4,7 @@ import (
 	"runnel/jetlog/body"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/terms"
 )
 
 // batch is a plan for several messages. Each is planned as if those before it were stored, on a
@@ -71,9 +72,9 @@ func (s *Stream) batch(c *command.Batch, m Messages) (Result, error) {
 	}
 	b := s.newBatch(len(c.Members), m)
 	return s.atOnce(b, m, func() (Result, error) {
-		all := make([]terms, len(c.Members))
+		all := make([]terms.Terms, len(c.Members))
 		for i := range c.Members {
-			all[i] = readTerms(c.Members[i].Header)
+			all[i] = terms.Read(c.Members[i].Header)
 			a := arrivalOf(&c.Members[i], s.clock, &all[i])
 			if r, err := s.judge(&a, b, b); err != nil || r.Code != 0 {
 				return r, err
@@ -141,8 +142,8 @@ func (s *Stream) stage(a arrival, b *batch) (string, error) {
 	b.arrivals = append(b.arrivals, a)
 	b.previous = append(b.previous, before.Last)
 	b.written[a.subject] = struct{}{}
-	if len(a.terms.id) > 0 {
-		b.ids[string(a.terms.id)] = struct{}{}
+	if len(a.terms.ID) > 0 {
+		b.ids[string(a.terms.ID)] = struct{}{}
 	}
 	return "", s.moveFirst(b)
 }

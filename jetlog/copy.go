@@ -5,6 +5,7 @@ import (
 
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/terms"
 )
 
 // copy stores messages with the sequences and times that they have in another stream. What their headers
@@ -19,11 +20,11 @@ func (s *Stream) copy(c *command.Copy, m Messages) (Result, error) {
 	}
 	b := s.newBatch(len(c.Messages), m)
 	full := ""
-	all := make([]terms, len(c.Messages))
+	all := make([]terms.Terms, len(c.Messages))
 	r, err := s.atOnce(b, m, func() (Result, error) {
 		last := s.state.LastTime
 		for i := range c.Messages {
-			all[i] = readTerms(c.Messages[i].Header)
+			all[i] = terms.Read(c.Messages[i].Header)
 			last = max(last, believed(c.Messages[i].Time, c.Time))
 			a := s.copied(&c.Messages[i], last, &all[i])
 			detail, err := s.stage(a, b)
@@ -77,19 +78,19 @@ func ordered(c *command.Copy) bool {
 
 // copied returns a message of another stream as one of this. Times never go back, whatever the
 // other stream says.
-func (s *Stream) copied(c *command.Copied, at int64, t *terms) arrival {
+func (s *Stream) copied(c *command.Copied, at int64, t *terms.Terms) arrival {
 	s.clock = max(s.clock, at)
 	a := arrival{
 		subject: c.Subject, terms: t, header: c.Header, payload: c.Payload, at: at,
 		skip: c.Sequence - s.state.Last - 1, internal: true,
 		kept: s.config.Retention != config.InterestRetention || s.wanted(c.Subject, c.Sequence),
 	}
-	if s.config.AllowSchedules && t.schedule {
+	if s.config.AllowSchedules && t.Schedule {
 		a.fire = c.Fire
 	}
 	// A rollup that cannot be followed here was one there.
-	a.rollSubject, a.rollAll, _ = t.rollupOf(&s.config)
-	if ttl, ok := parseTTL(t.ttl); ok && s.config.AllowTTL {
+	a.rollSubject, a.rollAll, _ = t.RollupOf(&s.config)
+	if ttl, ok := terms.ParseTTL(t.TTL); ok && s.config.AllowTTL {
 		a.ttl = int64(ttl)
 	}
 	return a

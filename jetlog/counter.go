@@ -29,18 +29,18 @@ type seen map[string]map[string]string
 func (a *arrival) counterRefusal() config.Code {
 	t := a.terms
 	switch {
-	case !t.increment:
+	case !t.Increment:
 		return config.CounterMissing
 	case len(a.payload) > 0 && !a.sourced():
 		return config.CounterPayload
-	case !a.internal && (t.last.set || t.lastOnSubject.set || len(t.lastID) > 0 || len(t.rollup) > 0):
+	case !a.internal && (t.Last.Set || t.LastOnSubject.Set || len(t.LastID) > 0 || len(t.Rollup) > 0):
 		return config.CounterInvalid
 	}
 	return 0
 }
 
 // sourced reports whether a message is a copy from another stream.
-func (a *arrival) sourced() bool { return a.internal && a.terms.hasSource }
+func (a *arrival) sourced() bool { return a.internal && a.terms.HasSource }
 
 // add turns a message of a counter stream into one with the new total of its subject: that of its
 // last message, and what this one adds. One from another stream has the total there, and adds what that has
@@ -50,7 +50,7 @@ func (s *Stream) add(a *arrival, m Messages) (Result, error) {
 	if err != nil || r.Code != 0 {
 		return r, err
 	}
-	by, ok := new(big.Int).SetString(string(a.terms.by), 10)
+	by, ok := new(big.Int).SetString(string(a.terms.By), 10)
 	if !ok {
 		return refused(config.CounterInvalid), nil
 	}
@@ -110,7 +110,7 @@ const sourceFields = 5
 // take notes the total that a message from another stream brings, and returns how much that has grown.
 func (s seen) take(a *arrival) (*big.Int, bool) {
 	value, before := new(big.Int), new(big.Int)
-	fields := bytes.Split(a.terms.source, []byte(" "))
+	fields := bytes.Split(a.terms.Source, []byte(" "))
 	if !parseTotal(a.payload, value) || len(fields[0]) == 0 {
 		return nil, false
 	}

@@ -1,6 +1,10 @@
 package jetlog
 
-import "runnel/jetlog/config"
+import (
+	"runnel/jetlog/config"
+
+	"runnel/jetlog/terms"
+)
 
 // duplicateOf returns the sequence that the message id had within the window, 0 for none.
 func (s *Stream) duplicateOf(id []byte, m Messages) (uint64, error) {
@@ -19,10 +23,10 @@ func (s *Stream) duplicateOf(id []byte, m Messages) (uint64, error) {
 // for the original too. So somebody who did not get the answer and tries again learns that all is well,
 // and somebody who expects something else learns that it is not so. The Result is zero for another id.
 func (s *Stream) repeated(a *arrival, m Messages, b *batch) (Result, error) {
-	if b.named(a.terms.id) {
+	if b.named(a.terms.ID) {
 		return refused(config.AtomicDuplicate), nil
 	}
-	seq, err := s.duplicateOf(a.terms.id, m)
+	seq, err := s.duplicateOf(a.terms.ID, m)
 	switch {
 	case err != nil || seq == 0:
 		return Result{}, err
@@ -41,10 +45,10 @@ func (s *Stream) heldFor(seq uint64, a *arrival, m Messages) (Result, error) {
 	if a.internal {
 		return Result{}, nil
 	}
-	if !t.last.met(seq - 1) {
+	if !t.Last.Met(seq - 1) {
 		return wrongLast(s.state.Last), nil
 	}
-	if !t.lastOnSubject.set && len(t.lastID) == 0 {
+	if !t.LastOnSubject.Set && len(t.LastID) == 0 {
 		return Result{}, nil
 	}
 	message, err := m.Load(seq)
@@ -52,19 +56,19 @@ func (s *Stream) heldFor(seq uint64, a *arrival, m Messages) (Result, error) {
 		return Result{}, err
 	}
 	gone := message.Sequence == 0
-	original := readTerms(message.Header)
-	if len(t.lastID) > 0 && !gone && string(t.lastID) != string(original.lastID) {
+	original := terms.Read(message.Header)
+	if len(t.LastID) > 0 && !gone && string(t.LastID) != string(original.LastID) {
 		return refusedWith(config.WrongLastMessageID, string(s.lastID)), nil
 	}
 	// What the original has expected itself was true for it.
-	if !t.lastOnSubject.set || t.lastOnSubject == original.lastOnSubject && t.on(a.subject) == original.on(message.Subject) {
+	if !t.LastOnSubject.Set || t.LastOnSubject == original.LastOnSubject && t.On(a.subject) == original.On(message.Subject) {
 		return Result{}, nil
 	}
-	last, err := m.LastOf(Filter{t.on(a.subject)}, seq-1)
-	if err != nil || t.lastOnSubject.met(last) {
+	last, err := m.LastOf(Filter{t.On(a.subject)}, seq-1)
+	if err != nil || t.LastOnSubject.Met(last) {
 		return Result{}, err
 	}
-	if gone && last == 0 && t.lastOnSubject.valid && t.lastOnSubject.seq < seq {
+	if gone && last == 0 && t.LastOnSubject.Below(seq) {
 		return Result{}, nil // whatever could tell has gone
 	}
 	last, err = s.lastOn(t, a.subject, m)

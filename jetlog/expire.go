@@ -4,6 +4,7 @@ import (
 	"runnel/headers"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/terms"
 )
 
 // expireMax is how many messages one Expire removes unless it says otherwise.
@@ -11,11 +12,10 @@ const expireMax = 8192
 
 // Headers of a marker, which stands for a subject whose last message has expired.
 const (
-	markerHeader  = "Nats-Marker-Reason"
-	markerMaxAge  = "MaxAge"
-	ttlHeader     = "Nats-TTL"
-	rollupHeader  = "Nats-Rollup"
-	rollupSubject = "sub"
+	markerHeader = "Nats-Marker-Reason"
+	markerMaxAge = "MaxAge"
+	ttlHeader    = "Nats-TTL"
+	rollupHeader = "Nats-Rollup"
 )
 
 // expire removes what is too old: first by the messages' own TTL, then by the age of the stream.
@@ -136,7 +136,7 @@ func (s *Stream) marker(subject string) *arrival {
 	block := headers.Build(
 		headers.Field{Name: markerHeader, Value: markerMaxAge},
 		headers.Field{Name: ttlHeader, Value: ttl.String()},
-		headers.Field{Name: rollupHeader, Value: rollupSubject},
+		headers.Field{Name: rollupHeader, Value: terms.RollupSubject},
 	)
-	return &arrival{subject: subject, terms: &terms{}, header: block, at: s.clock, internal: true, ttl: int64(ttl)}
+	return &arrival{subject: subject, terms: &terms.Terms{}, header: block, at: s.clock, internal: true, ttl: int64(ttl)}
 }

@@ -8,6 +8,7 @@ import (
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/jetlog/schedule"
+	"runnel/jetlog/terms"
 	"runnel/subjects"
 )
 
@@ -15,25 +16,25 @@ import (
 // Whoever proposes it says when it is due, since Apply knows no time zones.
 func (s *Stream) schedule(a *arrival, m Messages) (Result, error) {
 	t := a.terms
-	if a.internal || !t.schedule {
+	if a.internal || !t.Schedule {
 		a.fire = 0
 	}
-	if a.internal || !t.schedule && t.scheduler == nil && t.next == nil {
+	if a.internal || !t.Schedule && t.Scheduler == nil && t.Next == nil {
 		return Result{}, nil
 	}
 	if !s.config.AllowSchedules {
 		return refused(config.SchedulesDisabled), nil
 	}
-	if t.schedule {
+	if t.Schedule {
 		if code := s.scheduleRefusal(a); code != 0 {
 			return refused(code), nil
 		}
-		if len(t.rollup) == 0 {
-			t.rollup = []byte(rollupSubject)
-			a.header = headers.Set(a.header, rollupHeader, rollupSubject)
+		if len(t.Rollup) == 0 {
+			t.Rollup = []byte(terms.RollupSubject)
+			a.header = headers.Set(a.header, rollupHeader, terms.RollupSubject)
 		}
 	}
-	if t.scheduler == nil && t.next == nil {
+	if t.Scheduler == nil && t.Next == nil {
 		return Result{}, nil
 	}
 	return s.cancelled(a, m)
@@ -41,28 +42,28 @@ func (s *Stream) schedule(a *arrival, m Messages) (Result, error) {
 
 // scheduleRefusal returns why a message cannot be a schedule.
 func (s *Stream) scheduleRefusal(a *arrival) config.Code {
-	terms := schedule.Read(a.header)
-	parsed, err := schedule.Parse(terms.Pattern)
+	asked := schedule.Read(a.header)
+	parsed, err := schedule.Parse(asked.Pattern)
 	switch {
 	case a.fire == command.UnknownZone:
 		return config.ScheduleZoneInvalid
-	case err != nil || terms.Zoned && !parsed.Zoned() || a.fire == 0:
+	case err != nil || asked.Zoned && !parsed.Zoned() || a.fire == 0:
 		return config.ScheduleInvalid
-	case terms.TTL != "" && !s.config.AllowTTL:
+	case asked.TTL != "" && !s.config.AllowTTL:
 		return config.TTLDisabled
 	}
-	if _, ok := parseTTL([]byte(terms.TTL)); !ok {
+	if _, ok := terms.ParseTTL([]byte(asked.TTL)); !ok {
 		return config.ScheduleTTLInvalid
 	}
-	rollup := string(a.terms.rollup)
+	rollup := string(a.terms.Rollup)
 	switch {
-	case terms.Rollup != "" && terms.Rollup != rollupSubject:
+	case asked.Rollup != "" && asked.Rollup != terms.RollupSubject:
 		return config.ScheduleRollupInvalid
-	case terms.Source != "" && (terms.Source == terms.Target || !s.other(terms.Source, a.subject)):
+	case asked.Source != "" && (asked.Source == asked.Target || !s.other(asked.Source, a.subject)):
 		return config.ScheduleSourceInvalid
-	case !s.other(terms.Target, a.subject):
+	case !s.other(asked.Target, a.subject):
 		return config.ScheduleTargetInvalid
-	case rollup != "" && rollup != rollupSubject:
+	case rollup != "" && rollup != terms.RollupSubject:
 		return config.ScheduleRollupInvalid
 	}
 	return 0
@@ -77,8 +78,8 @@ func (s *Stream) other(subject, own string) bool {
 // cancelled finds the message of the schedule that a message puts an end to. Where there is nothing, nothing
 // is to be done; where there is something else, it stays.
 func (s *Stream) cancelled(a *arrival, m Messages) (Result, error) {
-	subject := string(a.terms.scheduler)
-	if string(a.terms.next) != schedule.Purge || subject == a.subject || !subjects.IsLiteral(subject) {
+	subject := string(a.terms.Scheduler)
+	if string(a.terms.Next) != schedule.Purge || subject == a.subject || !subjects.IsLiteral(subject) {
 		return refused(config.SchedulerInvalid), nil
 	}
 	if t := s.schedules.bySubject[subject]; t != nil {
@@ -107,7 +108,7 @@ func (s *Stream) fire(c *command.Fire, m Messages) (Result, error) {
 	if t == nil || t.seq != c.Sequence || t.at != c.Due || c.Next != 0 && c.Next <= c.Due {
 		return refusedWith(config.BadRequest, "the schedule is another one by now"), nil
 	}
-	s.scratch.terms = readTerms(c.Header)
+	s.scratch.terms = terms.Read(c.Header)
 	a := arrival{
 		subject: c.Subject, terms: &s.scratch.terms, header: c.Header, payload: c.Payload, at: s.clock, internal: true,
 		kept: s.config.Retention != config.InterestRetention || s.wanted(c.Subject, s.state.Last+1),
@@ -172,20 +173,20 @@ func Fire(d Due, now int64, m Messages) (*command.Fire, error) {
 	if err != nil {
 		return nil, err
 	}
-	terms := schedule.Read(message.Header)
-	next, again, err := terms.Next(time.Unix(0, d.At).UTC(), time.Unix(0, now).UTC())
+	asked := schedule.Read(message.Header)
+	next, again, err := asked.Next(time.Unix(0, d.At).UTC(), time.Unix(0, now).UTC())
 	if err != nil {
 		return nil, err
 	}
-	c := &command.Fire{Time: now, Schedule: d.Subject, Sequence: d.Sequence, Due: d.At, Subject: terms.Target, Payload: message.Payload}
+	c := &command.Fire{Time: now, Schedule: d.Subject, Sequence: d.Sequence, Due: d.At, Subject: asked.Target, Payload: message.Payload}
 	if again {
 		c.Next = next.UnixNano()
 	} else {
 		next = time.Time{}
 	}
 	from := message
-	if terms.Source != "" {
-		state, err := m.Subject(terms.Source)
+	if asked.Source != "" {
+		state, err := m.Subject(asked.Source)
 		if err != nil {
 			return nil, err
 		}
@@ -195,17 +196,17 @@ func Fire(d Due, now int64, m Messages) (*command.Fire, error) {
 			}
 		}
 	}
-	c.Header, c.Payload = terms.Generated(d.Subject, from.Header, next), from.Payload
+	c.Header, c.Payload = asked.Generated(d.Subject, from.Header, next), from.Payload
 	return c, nil
 }
 
 // FirstFire returns the Fire of a Publish with the header block that is proposed now.
 func FirstFire(header []byte, now int64) int64 {
-	terms := schedule.Read(header)
-	if terms.Pattern == "" {
+	asked := schedule.Read(header)
+	if asked.Pattern == "" {
 		return 0
 	}
-	first, ok, err := terms.First(time.Unix(0, now).UTC())
+	first, ok, err := asked.First(time.Unix(0, now).UTC())
 	switch {
 	case err != nil:
 		return command.UnknownZone

@@ -4,6 +4,7 @@ import (
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/jetlog/origin"
+	"runnel/jetlog/terms"
 )
 
 // Origin returns how far the stream is with a source, by its origin.Key. That survives whatever happens to the
@@ -13,7 +14,7 @@ func (s *Stream) Origin(key string) origin.Position { return s.origins.Of(key) }
 // publishFrom publishes a message of a source. One that is refused has come all the same, unless it is because
 // nothing can be stored.
 func (s *Stream) publishFrom(c *command.Publish, m Messages) (Result, error) {
-	h, ok := s.origins.Read(readTerms(c.Header).source)
+	h, ok := s.origins.Read(terms.Read(c.Header).Source)
 	if !ok {
 		return refusedWith(config.BadRequest, "the header does not say where the message comes from"), nil
 	}
@@ -29,12 +30,12 @@ func (s *Stream) publishFrom(c *command.Publish, m Messages) (Result, error) {
 
 // arriveAll notes how far the original was with its sources, so that a copy that becomes a stream of its own
 // goes on there.
-func (s *Stream) arriveAll(all []terms) {
+func (s *Stream) arriveAll(all []terms.Terms) {
 	for i := range all {
-		if !all[i].hasSource {
+		if !all[i].HasSource {
 			continue
 		}
-		if h, ok := s.origins.Read(all[i].source); ok {
+		if h, ok := s.origins.Read(all[i].Source); ok {
 			s.origins.Arrive(h, s.state.Last)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"runnel/headers"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/terms"
 )
 
 // headerBytesMax is the largest header block that is stored.
@@ -25,7 +26,7 @@ func (s *Stream) publishOne(c *command.Publish, m Messages) (Result, error) {
 	if s.config.Sealed {
 		return refused(config.Sealed), nil
 	}
-	s.scratch.terms = readTerms(c.Header)
+	s.scratch.terms = terms.Read(c.Header)
 	a := arrivalOf(c, s.clock, &s.scratch.terms)
 	if r, err := s.judge(&a, m, nil); err != nil || r.Code != 0 || r.Duplicate {
 		return r, err
@@ -40,15 +41,15 @@ func (s *Stream) publishOne(c *command.Publish, m Messages) (Result, error) {
 // batch, which has the messages as they are after the members before.
 func (s *Stream) judge(a *arrival, m Messages, b *batch) (Result, error) {
 	t := a.terms
-	if len(t.stream) > 0 && string(t.stream) != s.config.Name && !a.internal {
+	if len(t.Stream) > 0 && string(t.Stream) != s.config.Name && !a.internal {
 		return refused(config.WrongStream), nil
 	}
-	if len(t.id) > 0 {
+	if len(t.ID) > 0 {
 		if r, err := s.repeated(a, m, b); err != nil || r.Code != 0 || r.Duplicate {
 			return r, err
 		}
 	}
-	if code, detail := t.refusal(&s.config, a.internal); code != 0 {
+	if code, detail := t.Refusal(&s.config, a.internal); code != 0 {
 		return refusedWith(code, detail), nil
 	}
 	if s.config.AllowCounter {
@@ -62,7 +63,7 @@ func (s *Stream) judge(a *arrival, m Messages, b *batch) (Result, error) {
 	if r, err := s.schedule(a, m); err != nil || r.Code != 0 {
 		return r, err
 	}
-	if t.hasSource && !a.internal {
+	if t.HasSource && !a.internal {
 		return refused(config.SourceHeaderRefused), nil
 	}
 	if s.config.AllowCounter {
@@ -81,26 +82,26 @@ func (s *Stream) expected(a *arrival, m Messages, b *batch) (Result, error) {
 	if a.internal {
 		return Result{}, nil // that was for the stream that it comes from
 	}
-	if t.lastOnSubject.set {
-		if b.wrote(t.on(a.subject)) {
+	if t.LastOnSubject.Set {
+		if b.wrote(t.On(a.subject)) {
 			return refused(config.WrongLastInBatch), nil
 		}
 		last, err := s.lastOn(t, a.subject, b.before(m))
 		if err != nil {
 			return Result{}, err
 		}
-		if !t.lastOnSubject.met(last) {
+		if !t.LastOnSubject.Met(last) {
 			return wrongLast(last), nil
 		}
 	}
 	switch {
-	case !t.last.met(s.state.Last):
+	case !t.Last.Met(s.state.Last):
 		return wrongLast(s.state.Last), nil
-	case t.last.set && b.begun():
+	case t.Last.Set && b.begun():
 		return refused(config.WrongLastInBatch), nil
-	case len(t.lastID) > 0 && b != nil:
-		return refusedWith(config.AtomicHeaderUnsupported, lastIDHeader), nil
-	case len(t.lastID) > 0 && string(t.lastID) != string(s.lastID):
+	case len(t.LastID) > 0 && b != nil:
+		return refusedWith(config.AtomicHeaderUnsupported, terms.LastIDHeader), nil
+	case len(t.LastID) > 0 && string(t.LastID) != string(s.lastID):
 		return refusedWith(config.WrongLastMessageID, string(s.lastID)), nil
 	}
 	return Result{}, nil
@@ -111,9 +112,9 @@ func wrongLast(seq uint64) Result {
 }
 
 // lastOn returns the last sequence on the subject of an expectation.
-func (s *Stream) lastOn(t *terms, subject string, m Messages) (uint64, error) {
-	if len(t.onSubject) > 0 {
-		return m.LastOf(s.scratch.literal(string(t.onSubject)), s.state.Last)
+func (s *Stream) lastOn(t *terms.Terms, subject string, m Messages) (uint64, error) {
+	if len(t.OnSubject) > 0 {
+		return m.LastOf(s.scratch.literal(string(t.OnSubject)), s.state.Last)
 	}
 	state, err := m.Subject(subject)
 	return state.Last, err
@@ -122,7 +123,7 @@ func (s *Stream) lastOn(t *terms, subject string, m Messages) (uint64, error) {
 // arrival is a message on its way into the stream.
 type arrival struct {
 	subject string
-	terms   *terms
+	terms   *terms.Terms
 	// header and payload are what is to be stored.
 	header, payload []byte
 	// at is the time under which it is stored.
@@ -142,7 +143,7 @@ type arrival struct {
 	cancels Meta
 }
 
-func arrivalOf(c *command.Publish, at int64, t *terms) arrival {
+func arrivalOf(c *command.Publish, at int64, t *terms.Terms) arrival {
 	return arrival{subject: c.Subject, terms: t, header: c.Header, payload: c.Payload, at: at, internal: c.Internal, fire: c.Fire}
 }
 
@@ -150,7 +151,7 @@ func arrivalOf(c *command.Publish, at int64, t *terms) arrival {
 // stream asks for in vain is not held against it, since it was stored there.
 func (a *arrival) check(cfg *config.Stream, b *batch) Result {
 	var refusal string
-	if a.rollSubject, a.rollAll, refusal = a.terms.rollupOf(cfg); refusal == "" {
+	if a.rollSubject, a.rollAll, refusal = a.terms.RollupOf(cfg); refusal == "" {
 		refusal = b.refusesRollup(a)
 	}
 	if refusal != "" && !a.internal {
@@ -166,7 +167,7 @@ func (a *arrival) check(cfg *config.Stream, b *batch) Result {
 	if !cfg.AllowTTL {
 		return Result{} // a copy of a message with a TTL keeps the header, which means nothing here
 	}
-	ttl, ok := parseTTL(a.terms.ttl)
+	ttl, ok := terms.ParseTTL(a.terms.TTL)
 	if !ok && !a.internal {
 		return refused(config.TTLInvalid)
 	}
@@ -273,10 +274,10 @@ func (s *Stream) advance(a *arrival, m Messages) {
 	s.state.Last++
 	s.state.LastTime = a.at
 	s.published++
-	s.lastID = append(s.lastID[:0], a.terms.id...)
+	s.lastID = append(s.lastID[:0], a.terms.ID...)
 	if window := int64(s.config.DuplicateWindow); window > 0 {
-		if len(a.terms.id) > 0 {
-			m.Remember(a.terms.id, s.state.Last, a.at)
+		if len(a.terms.ID) > 0 {
+			m.Remember(a.terms.ID, s.state.Last, a.at)
 		}
 		m.Forget(s.clock - window + 1)
 	}

@@ -3,6 +3,8 @@ package jetlog
 import (
 	"cmp"
 	"slices"
+
+	"runnel/jetlog/terms"
 )
 
 // removal is a message that a plan removes.
@@ -14,7 +16,7 @@ type removal struct {
 // scratch is what a plan is made in. It is reused, so that planning costs no memory.
 type scratch struct {
 	removals []removal
-	terms    terms
+	terms    terms.Terms
 	message  Message
 	meta     Meta
 	one      [1]string
