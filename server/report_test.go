@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"runnel/jetlog/manifest"
 	"runnel/jetlog/store"
 	"runnel/jetlog/wal"
 )
@@ -18,7 +17,6 @@ func TestLogReport(t *testing.T) {
 		want   []string
 	}{
 		{"killed", store.Report{Torn: &wal.Torn{File: "1.wal", Bytes: 9}}, []string{"INFO", "nothing that was safe is lost", "1.wal"}},
-		{"killed in the manifest", store.Report{Manifest: &manifest.Torn{File: "manifest-1"}}, []string{"INFO", "is lost", "manifest-1"}},
 		{"without consequence", store.Report{Damage: []wal.Damage{{File: "2.wal", Harmless: true}}}, []string{"WARN", "nothing is lost", "2.wal"}},
 		{"damage", store.Report{Damage: []wal.Damage{{File: "3.wal"}}}, []string{"ERROR", "3.wal"}},
 		{"a note", store.Report{Notes: []string{"4.wal: missing"}}, []string{"WARN", "4.wal"}},

@@ -49,7 +49,8 @@ type Part struct {
 	IDTime  int64  // time of the last message id among its facts, 0 for none
 	Removed uint64 // messages of it that have gone, or Unknown
 	Bytes   uint64 // what those counted for
-	Covered bool   // a later file says all that it says of subjects
+	// Covered: a later file says all that it says of subjects, or what is newer. Its facts are not asked for.
+	Covered bool
 }
 
 // Unknown stands for a number of removed messages that was not counted.
@@ -123,6 +124,7 @@ func (c *Catalog) dropLoose() {
 	maps.DeleteFunc(c.Files, func(n uint64, _ *File) bool { return !used[n] })
 }
 
+// applyStream carries out what an edit says of one stream.
 func (c *Catalog) applyStream(e *StreamEdit) error {
 	s := c.Streams[e.ID]
 	switch {
@@ -132,7 +134,7 @@ func (c *Catalog) applyStream(e *StreamEdit) error {
 		c.NextStream = max(c.NextStream, e.ID+1)
 	case s == nil:
 		return fmt.Errorf("a change of stream %d, which does not exist", e.ID)
-	case e.Noted > 0:
+	case e.Noted > 0: // nothing else is in it: the stream keeps its files
 		s.Noted = max(s.Noted, e.Noted)
 		return nil
 	}
@@ -179,12 +181,13 @@ type Page [PageWords]uint64
 
 const editVersion = 1
 
-// Bits of the flags byte of a streamEdit.
+// Bits of the flags byte of a streamEdit. What a flag is for stands only where it is set: most edits are notes, of which
+// there is one every second for each stream that is busy, and few streams have files that are covered.
 const (
-	flagCreated = 1 << iota
-	flagAdvanced
-	flagNoted
-	flagCovered
+	flagCreated  = 1 << iota
+	flagAdvanced // not set by compaction, which changes files alone
+	flagNoted    // with a stream that is not new nothing else follows
+	flagCovered  // each part has one byte more
 )
 
 // append encodes an edit; docs/format/manifest.md is the page for it.
@@ -212,6 +215,7 @@ func (e *Edit) append(out []byte) []byte {
 	return out
 }
 
+// append encodes what is new about a stream.
 func (s *StreamEdit) append(out []byte) []byte {
 	flags := byte(0)
 	if s.Created {
@@ -302,6 +306,7 @@ func readEdit(data []byte) (*Edit, error) {
 	return e, nil
 }
 
+// readStreamEdit decodes one stream. What is wrong the reader remembers.
 func readStreamEdit(r *codec.Reader) StreamEdit {
 	s := StreamEdit{}
 	s.ID = r.Uint()

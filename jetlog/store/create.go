@@ -2,34 +2,76 @@ package store
 
 import (
 	"fmt"
+	"sync"
 
 	"runnel/jetlog"
 	"runnel/jetlog/config"
 	"runnel/jetlog/manifest"
+	"runnel/jetlog/order"
 	"runnel/jetlog/siphash"
 	"runnel/jetlog/wal"
 )
 
+// edits is held by who changes what the manifest says. Streams that are to be made at the same time share a record, and
+// its sync.
+type edits struct {
+	sync.Mutex
+	creations order.Together[*creation]
+}
+
+// creation is a stream to be made, and then what became of it.
+type creation struct {
+	account string
+	config  config.Stream
+	stream  *Stream
+	err     error
+}
+
+// creationsAtOnce is how many streams share a record at most.
+const creationsAtOnce = 256
+
 // Create makes a stream; the configuration is normalised already. It is safe when Create returns. The
 // name must not be in use in the account.
 func (s *Store) Create(account string, cfg config.Stream) (*Stream, error) {
-	if err := s.usable(); err != nil {
-		return nil, err
-	}
+	c := &creation{account: account, config: cfg}
+	s.edits.creations.Do(c, creationsAtOnce, s.createAll)
+	return c.stream, c.err
+}
+
+// createAll makes streams by one record of the manifest.
+func (s *Store) createAll(batch []*creation) {
 	s.edits.Lock()
 	defer s.edits.Unlock()
-	if s.Stream(account, cfg.Name) != nil {
-		return nil, fmt.Errorf("create stream %q: %w", cfg.Name, ErrExists)
+	e, states := &manifest.Edit{}, map[*creation]*jetlog.Stream{}
+	names := map[streamName]bool{}
+	id := s.catalog.NextStream
+	for _, c := range batch {
+		name := streamName{c.account, c.config.Name}
+		if c.err = s.usable(); c.err == nil && (names[name] || s.Stream(c.account, c.config.Name) != nil) {
+			c.err = fmt.Errorf("create stream %q: %w", c.config.Name, ErrExists)
+		}
+		if c.err != nil {
+			continue
+		}
+		names[name] = true
+		state := jetlog.New(id, c.config, s.cfg.Clock().UnixNano())
+		id++
+		x := manifest.StreamEdit{Created: true, Advanced: true}
+		x.ID, x.Account, x.Snapshot = state.ID(), c.account, state.AppendSnapshot(nil)
+		e.Streams, states[c] = append(e.Streams, x), state
 	}
-	state := jetlog.New(s.catalog.NextStream, cfg, s.cfg.Clock().UnixNano())
-	e := manifest.StreamEdit{Created: true, Advanced: true}
-	e.ID, e.Account, e.Snapshot = state.ID(), account, state.AppendSnapshot(nil)
-	if err := s.commitLocked(&manifest.Edit{Streams: []manifest.StreamEdit{e}}); err != nil {
-		return nil, fmt.Errorf("create stream %q: %w", cfg.Name, err)
+	if len(states) == 0 {
+		return
 	}
-	stream := s.newStream(account, state)
-	s.enter(stream)
-	return stream, nil
+	err := s.commitLocked(e)
+	for c, state := range states {
+		if err != nil {
+			c.err = fmt.Errorf("create stream %q: %w", c.config.Name, err)
+			continue
+		}
+		c.stream = s.newStream(c.account, state)
+		s.enter(c.stream)
+	}
 }
 
 // newStream returns a stream with a state and no messages.

@@ -71,7 +71,7 @@ type task struct {
 	stream *Stream
 	frozen *frozen
 	file   *layer.File // that its messages and facts have gone into; nil if there were none
-	facts  []change
+	facts  []layer.Change
 	ids    []row
 	idTime int64
 	kept   []*layer.Part // of those that it had
@@ -359,12 +359,12 @@ type row struct {
 func (t *task) gather() error {
 	f := t.frozen
 	t.ids = nil
-	facts, err := f.changedFacts()
+	facts, err := layer.Changes(&f.Below, f.parts, f.facts, f.table.Memory, f.key.Sum)
 	if err != nil {
 		return err
 	}
 	if len(f.parts) == 0 { // nobody says otherwise of subjects that have nothing
-		facts = slices.DeleteFunc(facts, func(c change) bool { return c.state.Count == 0 })
+		facts = slices.DeleteFunc(facts, func(c layer.Change) bool { return c.State.Count == 0 })
 	}
 	t.facts = facts
 	for h, n := range f.ids {
@@ -386,8 +386,8 @@ func (t *task) empty() bool {
 func (t *task) writeFacts(w *segment.Writer) error {
 	for i := range t.facts {
 		c := &t.facts[i]
-		v := segment.Value{c.state.First, c.state.Last, c.state.Count}
-		if err := w.AddFact(t.stream.id, layer.SubjectFact, c.hash, v); err != nil {
+		v := segment.Value{c.State.First, c.State.Last, c.State.Count}
+		if err := w.AddFact(t.stream.id, layer.SubjectFact, c.Hash, v); err != nil {
 			return err
 		}
 	}

@@ -1,10 +1,6 @@
 package store
 
 import (
-	"bytes"
-	"cmp"
-	"slices"
-
 	"runnel/jetlog"
 	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
@@ -51,76 +47,6 @@ func (f *frozen) state(a *layer.Asker, h segment.Hash, subject string) (s jetlog
 	}
 	young, err := f.table.Memory.Subject(subject)
 	return layer.Combine(s, young), true, err
-}
-
-// change is a subject whose facts have changed since the freeze before.
-type change struct {
-	hash    segment.Hash
-	subject string
-	state   jetlog.SubjectState // of the memory table; facts makes it that of the stream
-	old     jetlog.SubjectState // what files say, if found
-	exact   bool                // false if that must be counted
-}
-
-// changes returns them by their hashes.
-func (f *frozen) changes() []change {
-	all := make([]change, 0, f.table.Memory.SubjectCount())
-	f.table.Memory.States(func(subject string, state jetlog.SubjectState) {
-		all = append(all, change{hash: f.key.Sum(subject), subject: subject, state: state, exact: true})
-	})
-	f.facts.Changed(func(h segment.Hash, subject string) {
-		all = append(all, change{hash: h, subject: subject, exact: true})
-	})
-	slices.SortFunc(all, func(a, b change) int {
-		return cmp.Or(bytes.Compare(a.hash[:], b.hash[:]), cmp.Compare(b.state.Count, a.state.Count))
-	})
-	// Of two the first is that of the memory table.
-	return slices.CompactFunc(all, func(a, b change) bool { return a.hash == b.hash })
-}
-
-// changedFacts returns the exact states, at that moment, of the subjects that have changed, by their hashes.
-func (f *frozen) changedFacts() ([]change, error) {
-	all := f.changes()
-	if err := f.inherit(all); err != nil {
-		return nil, err
-	}
-	for i := range all {
-		c := &all[i]
-		var err error
-		if c.exact {
-			c.old, err = f.Settle(c.subject, c.old)
-		} else {
-			c.old, err = f.SubjectOf(c.subject)
-		}
-		if err != nil {
-			return nil, err
-		}
-		c.state = layer.Combine(c.old, c.state)
-	}
-	return all, nil
-}
-
-// inherit notes what is known of the subjects below the table.
-func (f *frozen) inherit(all []change) error {
-	var hashes []segment.Hash
-	var places []int
-	for i := range all {
-		c := &all[i]
-		switch e, _ := f.facts.Get(c.hash); {
-		case e.Known:
-			c.old = e.State
-		case e.Scan:
-			c.exact = false
-		default:
-			hashes, places = append(hashes, c.hash), append(places, i)
-		}
-	}
-	return layer.StoredAll(f.parts, f.Purged, hashes, func(i int, s jetlog.SubjectState, exact bool) {
-		c := &all[places[i]]
-		e, _ := f.facts.Get(c.hash)
-		s.Count -= min(e.Gone, s.Count)
-		c.old, c.exact = s, exact
-	})
 }
 
 // freeze makes what the stream is now, with these first and last sequences, a layer that no longer

@@ -111,7 +111,7 @@ type Store struct {
 	appliers sync.WaitGroup
 	others   sync.WaitGroup
 
-	edits    sync.Mutex // guards the next three; the disk is used under it, but no other lock is taken
+	edits    edits // guards the next three; the disk is used under it, but no other lock is taken
 	catalog  *manifest.Catalog
 	manifest *manifest.Manifest
 	files    map[uint64]*layer.File
