@@ -9,6 +9,7 @@ import (
 
 	"runnel/jetlog/codec"
 	"runnel/jetlog/manifest"
+	"runnel/jetlog/vfs"
 )
 
 var update = flag.Bool("update", false, "write the golden files of this version")
@@ -78,9 +79,53 @@ func TestDamagedManifest(t *testing.T) {
 	}
 }
 
+// TestNotes changes what is noted of a stream, and nothing else; the next file has that, and which of its files are
+// covered.
+func TestNotes(t *testing.T) {
+	fs := vfs.NewMemory()
+	m := manifest.New(fs, "/", [16]byte{1}, nil)
+	c := manifest.NewCatalog([2]uint64{})
+	if err := m.Create(c); err != nil {
+		t.Fatal(err)
+	}
+	made := manifest.StreamEdit{Created: true, Advanced: true}
+	made.ID, made.Applied, made.Snapshot = 7, 3, []byte("state")
+	made.Parts = []manifest.Part{{File: 1, Covered: true}, {File: 2}}
+	note := func(n uint64) *manifest.Edit {
+		e := manifest.StreamEdit{}
+		e.ID, e.Noted = 7, n
+		return &manifest.Edit{Streams: []manifest.StreamEdit{e}}
+	}
+	edits := []*manifest.Edit{
+		{Files: []manifest.File{{Number: 1}, {Number: 2}}, Streams: []manifest.StreamEdit{made}}, note(300), note(20),
+	}
+	for _, e := range edits {
+		if err := errors.Join(m.Append(e), c.Apply(e)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		got := manifest.NewCatalog([2]uint64{})
+		if _, _, err := manifest.New(fs, "/", [16]byte{1}, nil).Load(got); err != nil {
+			t.Fatal(err)
+		}
+		s := got.Streams[7]
+		if s == nil || s.Noted != 300 || s.Applied != 3 || len(s.Parts) != 2 || !s.Parts[0].Covered || s.Parts[1].Covered {
+			t.Fatalf("got %+v", s)
+		}
+		if err := m.Create(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Apply(&manifest.Edit{Streams: []manifest.StreamEdit{{Stream: manifest.Stream{ID: 8, Noted: 1}}}}); err == nil {
+		t.Error("a note about a stream that does not exist")
+	}
+}
+
 func FuzzEdit(f *testing.F) {
 	f.Add(manifest.SampleEdit())
 	f.Add([]byte{1, 0, 0, 0, 0, 0, 0})
+	f.Add([]byte{1, 0, 0, 0, 0, 0, 1, 7, 4, 200, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		again, err := manifest.ReadEdit(b)
 		if err != nil {
