@@ -87,6 +87,7 @@ var layers = []layer{
 	{"server/monitor", "subjects jetlog/config server/jetstream/api", metrics},
 	{"server/websocket", "", compress + " " + ws},
 	{"server/logs", "", ""},
+	{"cluster/mesh", "", compress + "/s2"},
 	{
 		"cluster",
 		"subjects headers jetlog/vfs jetlog/wal jetlog/codec jetlog/config jetlog/command jetlog jetlog/segment jetlog/store",

@@ -1,0 +1,134 @@
+package mesh
+
+import (
+	"errors"
+	"io"
+	"net"
+	"slices"
+)
+
+// maxStrangers is how many connections may be in their handshake at a time. What comes then waits.
+const maxStrangers = 256
+
+// accept takes connections until the listener is closed.
+func (m *Mesh) accept() {
+	strangers := make(chan struct{}, maxStrangers)
+	for {
+		conn, err := m.cfg.Listener.Accept()
+		if errors.Is(err, net.ErrClosed) || m.ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			m.log.Error("cannot accept connections of other servers", "reason", err)
+			if !pause(m.ctx, retryMin) {
+				return
+			}
+			continue
+		}
+		select {
+		case strangers <- struct{}{}:
+		case <-m.ctx.Done():
+			conn.Close()
+			return
+		}
+		m.wg.Go(func() { m.serve(conn, func() { <-strangers }) })
+	}
+}
+
+// serve takes one connection through its handshake, and carries it if it has become a session. known is called
+// when the handshake is over.
+func (m *Mesh) serve(conn net.Conn, known func()) {
+	undo := m.limit(m.ctx, conn)
+	t := &talk{conn: conn, strange: strangeCaller}
+	s, link, err := m.receiveCall(t)
+	if err != nil {
+		m.turnAway(t, err)
+		m.abandon(s, err)
+	}
+	undo()
+	known()
+	switch {
+	case err != nil:
+	case link == nil:
+		m.run(s)
+	default:
+		if _, err := m.hand(s, link.Slot, t.conn); err != nil {
+			m.log.Debug("a link has come too late", "from", conn.RemoteAddr().String(), "reason", err)
+		}
+	}
+}
+
+// receiveCall is the acceptor's side of all handshakes. It returns a session that is established, or one that a link
+// wants to be part of.
+func (m *Mesh) receiveCall(t *talk) (*session, *linkage, error) {
+	f, err := t.receive(wantOpening)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case f.Link != nil:
+		s, r := m.sessionOf(f.Link)
+		if r != nil {
+			return nil, nil, r
+		}
+		if err := t.send(&frame{Ready: true}); err != nil {
+			return nil, nil, err
+		}
+		return s, f.Link, nil
+	}
+	s, err := m.greet(t, f.Hello)
+	return s, nil, err
+}
+
+// greet is the acceptor's side of the handshake of a control link. With an error it returns a session that is to be
+// abandoned, or nil.
+func (m *Mesh) greet(t *talk, h *hello) (*session, error) {
+	if !m.cfg.Authorize(h.Username, h.Password) {
+		return nil, refuse("authorization", "wrong credentials: cluster.authorization and the user:password in cluster.routes must fit together")
+	}
+	if err := h.Member.check(); err != nil {
+		return nil, refuse("protocol", "%v", err)
+	}
+	h.Member.seenAt(hostOf(t.conn.RemoteAddr()))
+	m.mu.Lock()
+	r := m.vet(&h.Member)
+	m.mu.Unlock()
+	if r != nil {
+		return nil, r
+	}
+	s := m.newSession(t.conn, h, nil)
+	if err := t.send(&frame{Hello: &hello{Member: m.Self(), Offer: m.offer}}); err != nil {
+		return s, err
+	}
+	return s, m.agree(t, s)
+}
+
+// turnAway ends a handshake that has failed, and says so once in a while.
+func (m *Mesh) turnAway(t *talk, err error) {
+	r := refused(err, "")
+	if r != nil && r.Code == "stranger" {
+		if _, err := io.WriteString(t.conn, clientAnswer); err == nil {
+			t.linger()
+		}
+		t.conn.Close()
+	} else {
+		t.part(err)
+	}
+	from := hostOf(t.conn.RemoteAddr())
+	switch {
+	case m.ctx.Err() != nil || errors.Is(err, net.ErrClosed):
+	case r != nil && slices.Contains([]string{codeSilent, codeDuplicate, codeSelf}, r.Code):
+		m.log.Debug("a connection to the cluster port has ended", "from", from, "reason", err)
+	default:
+		if n, due := m.moans.due(from + err.Error()); due {
+			m.log.Warn("a connection to the cluster port was refused", "from", from, "count", n, "reason", err)
+		}
+	}
+}
+
+// hostOf is the host of an address, or all of it.
+func hostOf(a net.Addr) string {
+	if host, _, err := net.SplitHostPort(a.String()); err == nil {
+		return host
+	}
+	return a.String()
+}

@@ -1,0 +1,218 @@
+package mesh
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+)
+
+// talk is a handshake under way.
+type talk struct {
+	conn        net.Conn
+	strange     func([]byte) *refusal // who it is that does not speak our protocol
+	wrote, read bool                  // that direction has begun
+}
+
+// send writes a frame, after the magic bytes if it is the first.
+func (t *talk) send(f *frame) error {
+	first := !t.wrote
+	t.wrote = true
+	return writeFrame(t.conn, f, first)
+}
+
+// receive reads a frame. What it returns has what want asks for; a refusal of the other side is an error.
+func (t *talk) receive(want func(*frame) bool) (*frame, error) {
+	if !t.read {
+		t.read = true
+		var b [len(magic)]byte
+		n, err := io.ReadFull(t.conn, b[:])
+		if errors.Is(err, net.ErrClosed) {
+			return nil, err
+		}
+		if err != nil || string(b[:]) != magic {
+			r := t.strange(b[:n])
+			if err == io.EOF {
+				r.Code = codeSilent
+			}
+			return nil, r
+		}
+	}
+	f, err := readFrame(t.conn, handshakeBytes)
+	if err != nil {
+		return nil, err
+	}
+	if f.Refused != nil {
+		f.Refused.theirs = true
+		return nil, f.Refused
+	}
+	if !want(f) {
+		return nil, refuse("protocol", "an unexpected frame in the handshake")
+	}
+	return f, nil
+}
+
+// codeSilent is for who goes without having said anything, as those do that only look whether the port is open.
+const codeSilent = "silent"
+
+// What handshakes wait for.
+func wantHello(f *frame) bool    { return f.Hello != nil }
+func wantOpening(f *frame) bool  { return f.Hello != nil || f.Link != nil }
+func wantHave(f *frame) bool     { return f.Have != nil }
+func wantDecision(f *frame) bool { return f.Decision != nil }
+func wantReady(f *frame) bool    { return f.Ready }
+
+// part ends a handshake that has failed. If it is this side that refuses, the other is told why.
+func (t *talk) part(err error) {
+	defer t.conn.Close()
+	r := refused(err, "")
+	if r == nil || r.theirs {
+		return
+	}
+	if err := t.send(&frame{Refused: r}); err != nil {
+		return
+	}
+	t.linger()
+}
+
+// linger lets what was written arrive. To close a connection that still has bytes to read would
+// take back what is on the way.
+func (t *talk) linger() {
+	if c, ok := t.conn.(interface{ CloseWrite() error }); ok && c.CloseWrite() == nil {
+		t.conn.SetReadDeadline(time.Now().Add(lingerTimeout))
+		io.CopyN(io.Discard, t.conn, handshakeBytes)
+	}
+}
+
+// lingerTimeout bounds the wait for the other side to close what was refused.
+const lingerTimeout = time.Second
+
+// limit makes a handshake end when its time is up or ctx ends. The caller undoes it.
+func (m *Mesh) limit(ctx context.Context, conn net.Conn) (undo func()) {
+	conn.SetDeadline(time.Now().Add(m.cfg.HandshakeTimeout))
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	return func() {
+		if stop() {
+			conn.SetDeadline(time.Time{})
+		}
+	}
+}
+
+// dial connects to addr and sets up TLS, if it is used.
+func (m *Mesh) dial(ctx context.Context, addr, host string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, m.cfg.HandshakeTimeout)
+	defer cancel()
+	conn, err := m.cfg.Dial(ctx, addr)
+	if err != nil {
+		return nil, fmt.Errorf("dial: %w", err)
+	}
+	if m.cfg.DialTLS == nil {
+		return conn, nil
+	}
+	cfg := m.cfg.DialTLS.Clone()
+	if cfg.ServerName == "" {
+		cfg.ServerName = host
+	}
+	c := tls.Client(conn, cfg)
+	if err := c.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, tlsError(err)
+	}
+	return c, nil
+}
+
+// tlsError says what to do about a side that does not speak TLS.
+func tlsError(err error) error {
+	var plain tls.RecordHeaderError
+	if errors.As(err, &plain) {
+		return refuse("tls", "it does not speak TLS (%q), which cluster.tls asks for here: configure it on all servers of the cluster or on none",
+			clip(string(plain.RecordHeader[:])))
+	}
+	return fmt.Errorf("TLS: %w", err)
+}
+
+// call dials a target, and carries the session that comes of it until it ends. An error means that none came of it.
+func (m *Mesh) call(ctx context.Context, to *target) error {
+	conn, err := m.dial(ctx, to.addr, to.host)
+	if err != nil {
+		return err
+	}
+	undo := m.limit(ctx, conn)
+	t := &talk{conn: conn, strange: strangeAnswer}
+	s, err := m.introduce(t, to)
+	if err != nil {
+		t.part(err)
+		undo()
+		m.abandon(s, err)
+		return err
+	}
+	undo()
+	m.run(s)
+	return nil
+}
+
+// introduce is the dialler's side of the handshake of a control link. With an error it returns a session that is
+// to be abandoned, or nil.
+func (m *Mesh) introduce(t *talk, to *target) (*session, error) {
+	h := &hello{Member: m.Self(), Username: to.username, Password: to.password, Offer: m.offer}
+	if err := t.send(&frame{Hello: h}); err != nil {
+		return nil, err
+	}
+	f, err := t.receive(wantHello)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Hello.Member.check(); err != nil {
+		return nil, refuse("protocol", "%v", err)
+	}
+	f.Hello.Member.seenAt(to.host)
+	s := m.newSession(t.conn, f.Hello, to)
+	return s, m.agree(t, s)
+}
+
+// agree is the part of the handshake that is the same on both sides: whoever has the smaller id decides.
+func (m *Mesh) agree(t *talk, s *session) error {
+	m.mu.Lock()
+	self, have, seed := m.self.ID, m.past[s.peer.ID], s.to != nil && s.to.seed
+	if s.to != nil {
+		s.to.id = s.peer.ID
+	}
+	s.configured = seed
+	m.mu.Unlock()
+	if self < s.peer.ID {
+		f, err := t.receive(wantHave)
+		if err != nil {
+			return err
+		}
+		if r := m.decide(s, *f.Have); r != nil {
+			return r
+		}
+		if err := t.send(&frame{Decision: &decision{Session: s.number, Token: s.token}}); err != nil {
+			return err
+		}
+		if _, err := t.receive(wantReady); err != nil {
+			return err
+		}
+	} else {
+		if err := t.send(&frame{Have: &have}); err != nil {
+			return err
+		}
+		f, err := t.receive(wantDecision)
+		if err != nil {
+			return err
+		}
+		if r := m.follow(s, f.Decision); r != nil {
+			return r
+		}
+		if err := t.send(&frame{Ready: true}); err != nil {
+			return err
+		}
+	}
+	if !m.establish(s) {
+		return context.Cause(s.ctx)
+	}
+	return nil
+}
