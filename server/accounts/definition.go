@@ -126,8 +126,8 @@ func tokenAt(subject string, n int) string {
 // importKey is what two imports of an account must not have in common. Requests would not know which
 // of two services of one account they are for; two accounts may offer the same service.
 type importKey struct {
-	service                    bool
-	account, remote, local, to string
+	service              bool
+	account, local, back string
 }
 
 // addImport checks and adds an import. seen has those before it.
@@ -138,7 +138,7 @@ func (d *definition) addImport(cfg *ImportConfig, order int, seen map[importKey]
 	}
 	key := importKey{service: cfg.Service, account: cfg.Account, local: r.local}
 	if !cfg.Service {
-		key.remote, key.to = cfg.Subject, cfg.To
+		key.back = r.back
 	}
 	if seen[key] {
 		return fmt.Errorf("a %v of account %q is imported as %q already", kind(cfg.Service), cfg.Account, r.local)

@@ -21,12 +21,12 @@ type passage struct {
 type link struct {
 	kind               kind
 	exporter, importer *Account
-	// remote and local are the patterns in the two accounts, to is what local was made of.
-	remote, local, to string
-	share, allowTrace bool
-	response          ResponseType
-	threshold         time.Duration
-	latency           LatencyConfig // none without a subject
+	// remote, local and back are those of the route.
+	remote, local, back string
+	share, allowTrace   bool
+	response            ResponseType
+	threshold           time.Duration
+	latency             LatencyConfig // none without a subject
 }
 
 // kind tells services from streams.
@@ -48,7 +48,7 @@ func (k kind) String() string {
 func newPassage(exporter, importer *Account, e *export, w *wanted) *passage {
 	p := &passage{toLocal: w.toLocal, toRemote: w.toRemote, link: link{
 		kind: kind(w.Service), exporter: exporter, importer: importer,
-		remote: w.remote, local: w.local, to: w.To,
+		remote: w.remote, local: w.local, back: w.back,
 	}}
 	if p.kind == streamKind {
 		p.allowTrace = w.AllowTrace

@@ -13,8 +13,9 @@ import (
 type route struct {
 	// remote is the pattern in the exporting account, local that in the importing one.
 	remote, local string
-	toLocal       *subjects.Transform
-	toRemote      *subjects.Transform
+	// back is the destination that leads from local to remote: with these it tells routes apart.
+	back              string
+	toLocal, toRemote *subjects.Transform
 }
 
 // newRoute returns the route of an import, whose To is empty when the subjects stay the same.
@@ -25,18 +26,24 @@ func newRoute(subject, to string) (route, error) {
 	}
 	var err error
 	if to == "" || to == subject {
+		to = subject
 		r.toLocal, err = subjects.NewTransform(subject, "")
-		r.toRemote = r.toLocal
-		return r, err
+	} else {
+		r.toLocal, err = subjects.NewImportTransform(subject, to)
 	}
-	if r.toLocal, err = subjects.NewImportTransform(subject, to); err != nil {
+	if err != nil {
 		return r, err
 	}
 	var places map[int]int
 	if r.local, places, err = localPattern(to); err != nil {
 		return r, err
 	}
-	r.toRemote, err = subjects.NewImportTransform(r.local, backwards(subject, places))
+	r.back = backwards(subject, places)
+	if to == subject {
+		r.toRemote = r.toLocal
+		return r, nil
+	}
+	r.toRemote, err = subjects.NewImportTransform(r.local, r.back)
 	return r, err
 }
 
