@@ -212,6 +212,26 @@ func TestTracedAcross(t *testing.T) {
 	})
 }
 
+// TestTracedChain follows a stream through an account that exports what it imports: every import on the way must allow it.
+func TestTracedChain(t *testing.T) {
+	trusting := func(i accounts.ImportConfig) accounts.ImportConfig {
+		i.AllowTrace = true
+		return i
+	}
+	h := start(t, 0, sharing(
+		accounts.AccountConfig{Name: "A", Exports: exports{exportStream("s.>")}},
+		accounts.AccountConfig{Name: "B", Imports: imports{trusting(importStream("A", "s.>", "b.>"))}, Exports: exports{exportStream("b.>")}},
+		accounts.AccountConfig{Name: "C", Imports: imports{importStream("A", "s.>", "c.>")}, Exports: exports{exportStream("c.>")}},
+		accounts.AccountConfig{Name: "D", Imports: imports{trusting(importStream("B", "b.>", "bd.>")), trusting(importStream("C", "c.>", "cd.>"))}},
+	), nil)
+	a := h.connectAs("a", "a")
+	h.connectAs("d", "d", "bd.> 1", "cd.> 2")
+	a.askTrace("t", "s.1", "")
+	if got, want := h.told(), "A t\nin a A s.1\nse D bd.1\neg d D bd.>\nse D cd.1"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // TestTracedParent: an account has messages told that are part of a trace of another system.
 func TestTracedParent(t *testing.T) {
 	const parent = "NATS/1.0\r\ntraceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0%d\r\n\r\n"
