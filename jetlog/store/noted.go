@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"runnel/jetlog/manifest"
-	"runnel/jetlog/wal"
 )
 
 // A log that has lost its end, since its newest segments are missing or old ones stand in their place, is as whole as one
@@ -98,9 +97,8 @@ func (t *Stream) judgeEnd() {
 	if applied >= noted {
 		return
 	}
-	d := wal.Damage{
-		File:   filepath.Join(t.store.cfg.Dir, logDir),
-		Reason: fmt.Sprintf("the log has lost its end, or is an old one: %d commands were safe, %d are there", noted, applied),
-	}
-	_ = t.halt(logDamage(t.id, t.name, d, applied+1, noted))
+	_ = t.halt(&StreamDamage{
+		Stream: t.id, Name: t.name, File: filepath.Join(t.store.cfg.Dir, logDir), First: applied + 1, Last: noted, Log: true,
+		Err: fmt.Errorf("the log has lost its end, or is an old one: %d commands were safe, %d are there", noted, applied),
+	})
 }
