@@ -11,6 +11,9 @@ import (
 // TestExamples reads every config file of docs/examples and checks what the file says it shows.
 func TestExamples(t *testing.T) {
 	shows := map[string]func(*conf.Options) (got, want any){
+		"operator.conf": func(o *conf.Options) (got, want any) {
+			return o.Operator.Enabled() && o.Operator.Resolver.AllowDelete, true
+		},
 		"simple.conf": func(o *conf.Options) (got, want any) {
 			return o.Liveness.PingInterval, 30 * time.Second
 		},

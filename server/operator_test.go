@@ -585,3 +585,30 @@ func TestOperatorConfig(t *testing.T) {
 	}
 	mustContain(t, "error", err.Error(), "system account", w.sys.public)
 }
+
+// TestOperatorExample starts the example of the documentation, and lets tools do what it says.
+func TestOperatorExample(t *testing.T) {
+	w := newOperatorWorld(t)
+	file, err := filepath.Abs("../docs/examples/operator.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := conf.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile(o.Operator.Operators[0], []byte(w.operatorJWT(nil)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.Port, o.Monitor.Port = -1, -1
+	if w.server, err = server.Open(o, nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.server.Close() })
+	w.administration = w.connect(w.admin, w.userJWT(w.sys, w.sys, w.admin, nil))
+	w.push(w.sys, nil)
+	w.push(w.a, nil)
+	w.connect(w.ua, w.userJWT(w.a, w.a, w.ua, nil))
+	mustContain(t, "deletion", w.remove(w.operator, w.a.public), `"code":200`)
+}
