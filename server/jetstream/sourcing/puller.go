@@ -124,7 +124,7 @@ func (p *puller) receive(s *session, m *engine.Message) {
 		switch {
 		case p.session != s, p.full:
 		case p.bytes+size > inboxBytes:
-			p.full, b.tick = true, true
+			p.full = true // seen when those that had room are looked at
 		default:
 			p.heard = time.Now()
 			p.bytes += size
