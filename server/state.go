@@ -9,6 +9,7 @@ import (
 
 	"runnel/conf"
 	"runnel/server/accounts"
+	"runnel/server/sharing"
 	"runnel/server/wire"
 )
 
@@ -122,7 +123,7 @@ func policyConfig(o *conf.Options) accounts.Config {
 	cfg := accounts.Config{
 		Users:              userConfigs(a.Users),
 		DefaultPermissions: permissions(a.DefaultPermissions),
-		Mappings:           mappingConfigs(o, o.Mappings),
+		Mappings:           sharing.Mappings(o, o.Mappings),
 		Username:           a.Username,
 		Password:           a.Password,
 		Token:              a.Token,
@@ -146,7 +147,7 @@ func policyConfig(o *conf.Options) accounts.Config {
 				MaxLeafNodes:     int64(account.Limits.MaxLeafNodes),
 			},
 		}
-		shareConfig(o, account, &config)
+		sharing.Configure(o, account, &config)
 		cfg.Accounts = append(cfg.Accounts, config)
 	}
 	return cfg

@@ -1,4 +1,6 @@
-package server
+// Package sharing turns what the options say about exports, imports, mappings and traces of accounts into what package
+// accounts compiles.
+package sharing
 
 import (
 	"slices"
@@ -7,8 +9,8 @@ import (
 	"runnel/server/accounts"
 )
 
-// shareConfig adds to cfg what an account of the options shares with others, and rewrites.
-func shareConfig(o *conf.Options, a *conf.Account, cfg *accounts.AccountConfig) {
+// Configure adds to cfg what an account of the options shares with others, rewrites and has traced.
+func Configure(o *conf.Options, a *conf.Account, cfg *accounts.AccountConfig) {
 	cfg.NKey = a.NKey
 	for i := range a.Exports {
 		cfg.Exports = append(cfg.Exports, exportConfig(&a.Exports[i]))
@@ -16,7 +18,7 @@ func shareConfig(o *conf.Options, a *conf.Account, cfg *accounts.AccountConfig) 
 	for i := range a.Imports {
 		cfg.Imports = append(cfg.Imports, importConfig(&a.Imports[i]))
 	}
-	cfg.Mappings = mappingConfigs(o, a.Mappings)
+	cfg.Mappings = Mappings(o, a.Mappings)
 	if t := a.MessageTrace; t != nil {
 		cfg.Trace = &accounts.TraceConfig{Destination: t.Destination, Sampling: t.Sampling}
 	}
@@ -63,9 +65,9 @@ func importConfig(i *conf.Import) accounts.ImportConfig {
 	}
 }
 
-// mappingConfigs translates mappings. Destinations of the server's own cluster take the place of those of
+// Mappings translates mappings. Destinations of the server's own cluster take the place of those of
 // none; those of other clusters are left out.
-func mappingConfigs(o *conf.Options, list []conf.Mapping) []accounts.MappingConfig {
+func Mappings(o *conf.Options, list []conf.Mapping) []accounts.MappingConfig {
 	own := ""
 	if o.Cluster != nil {
 		own = o.Cluster.Name

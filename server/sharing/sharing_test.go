@@ -1,22 +1,31 @@
-package server_test
+package sharing_test
 
 import (
 	"reflect"
 	"testing"
 	"time"
 
-	"runnel/server"
+	"runnel/conf"
 	"runnel/server/accounts"
-	"runnel/server/servertest"
+	"runnel/server/sharing"
 )
+
+// options reads a configuration.
+func options(t *testing.T, text string) *conf.Options {
+	t.Helper()
+	o, err := conf.Parse("test.conf", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
 
 // TestSharingConfig reads what accounts share and rewrite from a configuration.
 func TestSharingConfig(t *testing.T) {
-	o := servertest.Options(t, `
+	o := options(t, `
 		mappings { "top.*": "bottom.$1" }
 		accounts {
 			A {
-				limits { max_leafnodes: 3 }
 				exports: [
 					{ stream: "s.>", accounts: [B] }
 					{ service: "q.*", response_type: stream, threshold: 5s, latency: { subject: lat, sampling: 20% }, account_token_position: 2, allow_trace: true }
@@ -37,7 +46,13 @@ func TestSharingConfig(t *testing.T) {
 				]
 			}
 		}`)
-	cfg := server.PolicyConfig(o)
+	var cfg accounts.Config
+	cfg.Mappings = sharing.Mappings(o, o.Mappings)
+	for i := range o.Accounts {
+		a := accounts.AccountConfig{Name: o.Accounts[i].Name}
+		sharing.Configure(o, &o.Accounts[i], &a)
+		cfg.Accounts = append(cfg.Accounts, a)
+	}
 	destinations := func(d ...accounts.MappingDestination) []accounts.MappingDestination { return d }
 	if want := []accounts.MappingConfig{{Source: "top.*", Destinations: destinations(accounts.MappingDestination{Subject: "bottom.$1", Weight: 100})}}; !reflect.DeepEqual(cfg.Mappings, want) {
 		t.Errorf("mappings: got %+v, want %+v", cfg.Mappings, want)
@@ -70,15 +85,11 @@ func TestSharingConfig(t *testing.T) {
 		}},
 	}
 	for i, a := range cfg.Accounts {
-		if i == 0 && a.Limits.MaxLeafNodes != 3 {
-			t.Errorf("limits: got %+v", a.Limits)
-		}
-		a.Limits, a.Users = accounts.Limits{}, nil
 		if !reflect.DeepEqual(a, want[i]) {
 			t.Errorf("account %s: got %+v, want %+v", a.Name, a, want[i])
 		}
 	}
-	if err := server.Check(o); err != nil {
+	if _, err := accounts.NewRegistry().Compile(cfg); err != nil {
 		t.Error(err)
 	}
 }
@@ -87,13 +98,14 @@ func TestSharingConfig(t *testing.T) {
 func TestSharingConfigOfClusters(t *testing.T) {
 	const mapping = `mappings { a: [ { destination: own, weight: 40%, cluster: here }, { destination: other, cluster: there }, { destination: any, weight: 60% } ] }`
 	for cluster, want := range map[string]string{"": "any", "cluster { name: here, listen: \"127.0.0.1:-1\" }": "own", "cluster { name: there, listen: \"127.0.0.1:-1\" }": "other", "cluster { name: elsewhere, listen: \"127.0.0.1:-1\" }": "any"} {
-		got := server.PolicyConfig(servertest.Options(t, cluster+"\n"+mapping)).Mappings
+		o := options(t, cluster+"\n"+mapping)
+		got := sharing.Mappings(o, o.Mappings)
 		if len(got) != 1 || len(got[0].Destinations) != 1 || got[0].Destinations[0].Subject != want {
 			t.Errorf("%q: got %+v, want %s alone", cluster, got, want)
 		}
 	}
-	got := server.PolicyConfig(servertest.Options(t, `mappings { a: { destination: other, cluster: there } }`)).Mappings
-	if len(got) != 0 {
+	o := options(t, `mappings { a: { destination: other, cluster: there } }`)
+	if got := sharing.Mappings(o, o.Mappings); len(got) != 0 {
 		t.Errorf("got %+v, want no mapping", got)
 	}
 }
