@@ -81,6 +81,7 @@ var layers = []layer{
 	{"server/accounts", "subjects", nkeys + " " + crypto},
 	{"server/operator", "subjects server/accounts", natsjwt + " " + nkeys},
 	{"server/callout", "headers server/wire", natsjwt + " " + nkeys},
+	{"server/preamble", "", ""},
 	{"server/operator/resolver", "", ""},
 	{"server/jetstream/api", "subjects headers jetlog/config", ""},
 	{"server/jetstream/claims", "", ""},
@@ -115,11 +116,10 @@ var layers = []layer{
 		gjson + " " + nuid,
 	},
 	// 5: composes what lies below.
-	{"server/sharing", "conf server/accounts", ""},
 	{
 		"server",
 		"subjects headers conf jetlog/vfs jetlog jetlog/seal jetlog/segment jetlog/wal jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
-			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/operator server/sharing",
+			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/preamble server/operator",
 		nkeys,
 	},
 	{"server/servertest", "conf server", natsgo},

@@ -290,7 +290,7 @@ default_sentinel: "eyJ.x"
 authorization {
   auth_callout { issuer: `+accountKey+`, account: "$G", auth_users: [a, b], xkey: `+curveKey+`, allowed_accounts: [A] }
 }
-proxies { trusted [ { key: `+proxyKey+` } ] }
+proxies { trusted [ { key: `+userKey+` } ] }
 `)
 	want := conf.Operator{
 		Operators: []string{"/op.jwt", "/second.jwt"},
@@ -321,7 +321,7 @@ proxies { trusted [ { key: `+proxyKey+` } ] }
 	if !reflect.DeepEqual(o.Authorization.Callout, callout) {
 		t.Errorf("the callout is %+v, want %+v", o.Authorization.Callout, callout)
 	}
-	if !reflect.DeepEqual(o.Proxies, &conf.Proxies{Trusted: []conf.TrustedProxy{{Key: proxyKey}}}) {
+	if !reflect.DeepEqual(o.Proxies, &conf.Proxies{Trusted: []conf.TrustedProxy{{Key: userKey}}}) {
 		t.Errorf("the proxies are %+v", o.Proxies)
 	}
 }

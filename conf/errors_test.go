@@ -560,7 +560,7 @@ func TestRules(t *testing.T) {
 		{
 			"proxy key",
 			`proxies { trusted [ { key: x } ] }`,
-			`1:23: proxies.trusted[0].key: "x" is not the public key of a proxy, P...`,
+			`1:23: proxies.trusted[0].key: "x" is not a public key that signs, such as U...`,
 		},
 		{
 			"callout without users",
@@ -606,7 +606,7 @@ func TestRulesThatHold(t *testing.T) {
 		"http: -1",
 		"mappings { foo.*: [ {dest: \"bar.{{partition(3,1)}}\", weight: 50}, {dest: foo.$1, weight: 50} ] }",
 		"trusted_keys: " + operatorKey + "\nno_auth_user: x\nsystem_account: X",
-		"proxies { trusted [ { key: " + proxyKey + " } ] }",
+		"proxies { trusted [ { key: " + userKey + " } ] }",
 		"authorization { auth_callout { issuer: " + accountKey + ", xkey: " + curveKey + ", auth_users: [a] } }",
 		"tls { cert_store: WindowsLocalMachine, cert_match_by: Subject, cert_match: x }",
 		"leafnodes { remotes [ { url: \"nats://a\", tls { ca_file: x } } ], tls { ca_file: y } }",

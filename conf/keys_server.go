@@ -174,7 +174,7 @@ var accessKeys = []key[Options]{
 		func(o *Options) slot { return secret(text(&o.Operator.DefaultSentinel)) }),
 	row("default_js_domain", ReloadNo, "JetStream domain of requests by account.",
 		func(o *Options) slot { return texts(&o.Operator.DefaultJetStreamDomains) }),
-	row("proxies", ReloadNo, "Proxies whose word about a client is trusted.",
+	row("proxies", ReloadYes, "Proxies whose word about a client is trusted.",
 		func(o *Options) slot { return block(&o.Proxies, proxiesKeys, newProxies) }),
 }
 

@@ -235,7 +235,7 @@ type Resolver struct {
 
 // Proxies are the proxies whose word about a client is trusted.
 type Proxies struct {
-	// Trusted are the public keys of the proxies, `P...`.
+	// Trusted are the public keys of the proxies, of any kind that signs.
 	Trusted []TrustedProxy
 }
 

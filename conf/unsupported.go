@@ -1,7 +1,6 @@
 package conf
 
 import (
-	"fmt"
 	"strings"
 
 	"runnel/conf/syntax"
@@ -39,21 +38,6 @@ var unsupported = []missing{
 	{"accounts.jetstream.cluster_traffic", "clustering", perAccount("jetstream.cluster_traffic", func(a *Account) bool {
 		return a.JetStream != nil && a.JetStream.ClusterTraffic != standardTraffic
 	})},
-	{"authorization.proxy_required", "trusted proxies", func(o *Options) []string {
-		return when(o.Authorization.ProxyRequired, "authorization.proxy_required")
-	}},
-	{"authorization.users.proxy_required", "trusted proxies", func(o *Options) []string {
-		return proxied("authorization.users", o.Authorization.Users)
-	}},
-	{"accounts.users.proxy_required", "trusted proxies", func(o *Options) []string {
-		var paths []string
-		for i := range o.Accounts {
-			paths = append(paths, proxied(element("accounts", o.Accounts[i].Name)+".users", o.Accounts[i].Users)...)
-		}
-		return paths
-	}},
-	{"proxies", "trusted proxies", func(o *Options) []string { return when(o.Proxies != nil, "proxies") }},
-	{"proxy_protocol", "PROXY protocol", func(o *Options) []string { return when(o.ProxyProtocol, "proxy_protocol") }},
 	{"ocsp", "OCSP", func(o *Options) []string { return when(o.OCSP != nil && o.OCSP.Mode != "never", "ocsp") }},
 	{"ocsp_cache", "OCSP", func(o *Options) []string { return when(o.OCSPCache != nil && o.OCSPCache.Type != "none", "ocsp_cache") }},
 	{"tls.ocsp_peer", "OCSP", func(o *Options) []string {
@@ -110,15 +94,6 @@ func perAccount(key string, used func(*Account) bool) func(*Options) []string {
 		}
 		return paths
 	}
-}
-
-// proxied returns the paths of users that must come through a proxy.
-func proxied(path string, users []User) []string {
-	var paths []string
-	for i := range users {
-		paths = append(paths, when(users[i].ProxyRequired, fmt.Sprintf("%s.proxy_required", indexed(path, i)))...)
-	}
-	return paths
 }
 
 // webSocketTLS returns the TLS block of the WebSocket listener, empty for none.

@@ -58,36 +58,6 @@ func TestUnsupported(t *testing.T) {
 		},
 		{"sharing", "accounts { A { exports [ {stream: a} ], imports [ {stream: {account: A, subject: a}, to: b} ], maps { a: b } } }\nmappings { a: b }", ""},
 		{"tracing", "accounts { A { msg_trace: b } }", ""},
-		{
-			"proxies",
-			"proxies { trusted [] }",
-			"1:1: proxies: not available in this version (no trusted proxies yet)",
-		},
-		{
-			"proxy of everybody",
-			"authorization { proxy_required: true }",
-			"1:17: authorization.proxy_required: not available in this version (no trusted proxies yet)",
-		},
-		{
-			"proxy of a user",
-			"authorization { users [ {user: a}, {user: b, proxy_required: true} ] }",
-			"1:46: authorization.users[1].proxy_required: not available in this version (no trusted proxies yet)",
-		},
-		{
-			"proxy of a user of an account",
-			"accounts { A { users [ {user: b, proxy_required: true} ] } }",
-			"1:34: accounts.A.users[0].proxy_required: not available in this version (no trusted proxies yet)",
-		},
-		{
-			"no proxy",
-			"authorization { proxy_required: false, users [ {user: a, proxy_required: false} ] }",
-			"",
-		},
-		{
-			"PROXY protocol",
-			"proxy_protocol: true",
-			"1:1: proxy_protocol: not available in this version (no PROXY protocol yet)",
-		},
 		{"OCSP", "ocsp: true", "1:1: ocsp: not available in this version (no OCSP yet)"},
 		{"OCSP never", "ocsp: false\nocsp_cache: false", ""},
 		{"OCSP cache", "ocsp_cache {}", "1:1: ocsp_cache: not available in this version (no OCSP yet)"},

@@ -43,7 +43,7 @@ func (c *checker) access() {
 	c.keys("trusted_keys", o.Operator.TrustedKeys, operatorKey, "an operator, O...")
 	if o.Proxies != nil {
 		for i, p := range o.Proxies.Trusted {
-			c.keys(indexed("proxies.trusted", i)+".key", []string{p.Key}, proxyKey, "a proxy, P...")
+			c.proxyKey(indexed("proxies.trusted", i)+".key", p.Key)
 		}
 	}
 }
@@ -108,6 +108,16 @@ func (c *checker) keys(path string, keys []string, prefix byte, kind string) {
 			c.wrong(path, "%q is not the public key of %s", syntax.Shorten(k), kind)
 		}
 	}
+}
+
+// proxyKey checks the key of a proxy, which may be of any kind that signs.
+func (c *checker) proxyKey(path, key string) {
+	for _, prefix := range []byte{accountKey, clusterKey, serverKey, operatorKey, userKey} {
+		if isPublicKey(key, prefix) {
+			return
+		}
+	}
+	c.wrong(path, "%q is not a public key that signs, such as U...", syntax.Shorten(key))
 }
 
 // callout checks the service that decides who may connect.

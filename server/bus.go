@@ -150,11 +150,19 @@ func shownRules(r accounts.Rules) *system.SubjectPermissions {
 type actions struct{ s *Server }
 
 // Reload implements system.Actions.
-func (a actions) Reload() error {
+func (a actions) Reload() ([]string, error) {
+	reload := a.s.reloadFile
 	if f := a.s.reload.Load(); f != nil {
-		return (*f)()
+		reload = *f
 	}
-	return a.s.reloadFile()
+	changes, err := reload()
+	var applied []string
+	for _, c := range changes {
+		if c.Reloadable {
+			applied = append(applied, c.String())
+		}
+	}
+	return applied, err
 }
 
 // Kick implements system.Actions.

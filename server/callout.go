@@ -216,6 +216,7 @@ func (v *vouching) grant(p *accounts.Policy, c *engine.Conn, o *wire.Connect, u 
 		Expires:         permit.Expires,
 		Username:        cmp.Or(u.Name(), o.User),
 		NKey:            u.NKey(),
+		Proxy:           o.Proxy,
 		Issuer:          u.Issuer(),
 		Tags:            u.Tags(),
 		By:              v,
@@ -225,7 +226,7 @@ func (v *vouching) grant(p *accounts.Policy, c *engine.Conn, o *wire.Connect, u 
 // client is what a user JWT asks about a connection.
 func client(c *engine.Conn, o *wire.Connect) *operator.Client {
 	m := c.Meta()
-	out := &operator.Client{Nonce: m.Nonce, Signature: o.Signature, Type: m.Type}
+	out := &operator.Client{Nonce: m.Nonce, Signature: o.Signature, Type: m.Type, Proxied: o.Proxy != ""}
 	if a, err := netip.ParseAddr(m.IP); err == nil {
 		out.Address = a
 	}

@@ -98,7 +98,7 @@ func (s *Server) brought(st *state, c *engine.Conn, o *wire.Connect, u *operator
 	if err != nil {
 		return nil, err
 	}
-	l := &login{user: u, client: client(c, o), claims: t.claims.Load(), by: v}
+	l := &login{user: u, client: client(c, o), claims: t.claims.Load(), proxy: o.Proxy, by: v}
 	permit, err := l.claims.Review(u, l.client, time.Now())
 	if err != nil {
 		return nil, err

@@ -41,6 +41,7 @@ type tenantWorld struct {
 	public               string // of the client
 	server               *server.Server
 	log                  *logged
+	last                 string // the configuration
 
 	mu      sync.Mutex // guards what follows
 	spoil   func(*reply)
@@ -55,10 +56,11 @@ func newTenantWorld(t testing.TB, allowed func(*tenantWorld) []string) *tenantWo
 	w.operator, _ = newKey(t, nkeys.CreateOperator)
 	w.service, w.servicePublic = newKey(t, nkeys.CreateUser)
 	w.client, w.public = newKey(t, nkeys.CreateUser)
-	w.server, w.log = startLogged(t, w.config(func(c *jwt.AccountClaims) {
+	w.last = w.config(func(c *jwt.AccountClaims) {
 		c.Authorization.AuthUsers.Add(w.servicePublic)
 		c.Authorization.AllowedAccounts.Add(allowed(w)...)
-	}))
+	})
+	w.server, w.log = startLogged(t, w.last)
 	nc := w.connectService()
 	_, err := nc.Subscribe(calloutSubject, func(m *nats.Msg) {
 		c, err := jwt.DecodeAuthorizationRequestClaims(string(m.Data))

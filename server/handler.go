@@ -3,11 +3,13 @@ package server
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"time"
 
 	"runnel/server/accounts"
 	"runnel/server/engine"
 	"runnel/server/msgtrace"
+	"runnel/server/operator"
 	"runnel/server/wire"
 )
 
@@ -28,16 +30,24 @@ func (s *Server) Authenticate(c *engine.Conn, o *wire.Connect) (*accounts.Identi
 	if o.Account != "" || o.NewAccount {
 		return nil, s.rejected(c, o, "CONNECT names an account, which no server of this kind allows")
 	}
-	id, err := s.identify(c, o)
+	st := s.state.Load()
+	proxy, err := st.proxies.of(c, o)
 	if err != nil {
+		return nil, s.rejectedAs(engine.ReasonProxyNotTrusted, c, o, err)
+	}
+	o.Proxy = proxy
+	id, err := s.identify(st, c, o)
+	switch {
+	case errors.Is(err, accounts.ErrProxyRequired), errors.Is(err, operator.ErrProxy):
+		return nil, s.rejectedAs(engine.ReasonProxyRequired, c, o, err)
+	case err != nil:
 		return nil, s.rejected(c, o, err.Error())
 	}
 	return id, nil
 }
 
 // identify finds out who a client is: by the policy, or by somebody whom the server asks.
-func (s *Server) identify(c *engine.Conn, o *wire.Connect) (*accounts.Identity, error) {
-	st := s.state.Load()
+func (s *Server) identify(st *state, c *engine.Conn, o *wire.Connect) (*accounts.Identity, error) {
 	if st.trusting != nil {
 		return s.logIn(st, c, o)
 	}
@@ -55,6 +65,12 @@ func (s *Server) rejected(c *engine.Conn, o *wire.Connect, why string) error {
 	refused.User = claimed.Display()
 	s.system.AuthError(refused)
 	return accounts.ErrAuthorization
+}
+
+// rejectedAs is rejected for another reason than wrong credentials. Only monitoring shows it.
+func (s *Server) rejectedAs(reason engine.Reason, c *engine.Conn, o *wire.Connect, err error) error {
+	_ = s.rejected(c, o, err.Error()) // the refusal takes its place
+	return &engine.Refusal{Reason: reason, Text: "Authorization Violation"}
 }
 
 // policyFor is who may log in over the kind of connection that c is, as of now.
@@ -75,6 +91,7 @@ func credentials(c *engine.Conn, o *wire.Connect) accounts.Credentials {
 		JWT:       o.JWT,
 		Nonce:     m.Nonce,
 		Type:      m.Type,
+		Proxy:     o.Proxy,
 	}
 	if m.TLS != nil {
 		cr.PeerCertificates = m.TLS.PeerCertificates
@@ -86,7 +103,8 @@ func credentials(c *engine.Conn, o *wire.Connect) accounts.Credentials {
 func (s *Server) MayBlock(c *engine.Conn, o *wire.Connect) bool {
 	st := s.state.Load()
 	p, cr := st.policyOf(c.Meta().Type), credentials(c, o)
-	return st.trusting != nil || st.callout.decides(p.Claimed(cr)) || p.MayBeSlow(cr)
+	return st.trusting != nil || st.callout.decides(p.Claimed(cr)) || p.MayBeSlow(cr) ||
+		o.ProxySignature != "" && len(st.proxies) > 0
 }
 
 // Admit implements engine.Handler: it counts the connection for its account. A client may send CONNECT again

@@ -149,13 +149,14 @@ func (s *Server) acceptLoop(ln net.Listener, accept func(net.Conn)) {
 func (s *Server) accept(nc net.Conn) {
 	st := s.state.Load()
 	meta := s.newMeta(st, accounts.Standard, nc.RemoteAddr().String())
-	if st.tls == nil {
+	proxied := st.options.ProxyProtocol
+	if st.tls == nil && !proxied {
 		c := s.engine.NewConn(meta)
 		info := s.Info(c)
 		s.serve(c, nc, &info)
 		return
 	}
-	if !st.tls.admit(time.Now()) {
+	if st.tls != nil && !st.tls.admit(time.Now()) {
 		s.throttle(st, meta, nc, "Connection throttling is active. Please try again later.")
 		return
 	}
@@ -166,6 +167,10 @@ func (s *Server) accept(nc net.Conn) {
 	s.handshaking.Add(1)
 	s.running.Go(func() {
 		defer s.handshaking.Add(-1)
+		if st.tls == nil {
+			s.acceptProxied(meta, nc)
+			return
+		}
 		s.acceptTLS(st, meta, nc)
 	})
 }
@@ -174,7 +179,7 @@ func (s *Server) accept(nc net.Conn) {
 // not read what it is told in clear.
 func (s *Server) throttle(st *state, meta *engine.Meta, nc net.Conn, text string) {
 	c := s.engine.NewConn(meta)
-	if st.tls.conf.HandshakeFirst.Enabled {
+	if st.tls != nil && st.tls.conf.HandshakeFirst.Enabled {
 		s.turnAway(c, nc, nil, engine.ReasonMaxConnections, "")
 		return
 	}
@@ -212,7 +217,8 @@ func (s *Server) acceptTLS(st *state, meta *engine.Meta, nc net.Conn) {
 	defer s.closeAtEnd(nc)()
 	c := s.engine.NewConn(meta)
 	info := s.Info(c)
-	out, tlsState, sendInfo, err := st.tls.secure(nc, &info, st.options.AllowNonTLS)
+	p := &proxiedConn{Conn: nc, begun: !st.options.ProxyProtocol}
+	out, tlsState, sendInfo, err := st.tls.secure(p, &info, st.options.AllowNonTLS)
 	if err != nil {
 		text := ""
 		if errors.Is(err, errNotTLS) {
@@ -222,6 +228,8 @@ func (s *Server) acceptTLS(st *state, meta *engine.Meta, nc net.Conn) {
 		s.turnAway(c, nc, nil, engine.ReasonTLSHandshake, text)
 		return
 	}
+	p.place(meta)
+	info.ClientIP = meta.IP
 	meta.TLS, meta.TLSFirst = tlsState, tlsState != nil && sendInfo
 	if !sendInfo {
 		s.serve(c, out, nil)

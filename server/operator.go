@@ -134,6 +134,7 @@ type login struct {
 	user   *operator.User
 	client *operator.Client
 	claims *operator.Account // that it was judged by
+	proxy  string            // the trusted proxy that it came through, empty for none
 	by     *vouching         // who has put it in the place of the user that the client claimed to be; nil for nobody
 	bearer bool              // whoever has the token is the user
 	ends   string            // what it is told when its time is over
@@ -162,7 +163,7 @@ func (s *Server) logIn(st *state, c *engine.Conn, o *wire.Connect) (*accounts.Id
 	if err != nil {
 		return nil, fmt.Errorf("user %s: %w", u.NKey(), err)
 	}
-	l := &login{user: u, client: client(c, o), claims: t.claims.Load()}
+	l := &login{user: u, client: client(c, o), claims: t.claims.Load(), proxy: o.Proxy}
 	permit, err := l.claims.Admit(u, l.client, time.Now())
 	if err != nil {
 		return nil, err
@@ -211,6 +212,7 @@ func (l *login) grant(a *accounts.Account, p *operator.Permit) *accounts.Grant {
 		},
 		Expires: expires,
 		NKey:    l.user.NKey(),
+		Proxy:   l.proxy,
 		Issuer:  l.user.Issuer(),
 		Tags:    slices.Clone(l.user.Tags()),
 		By:      l,
@@ -239,7 +241,7 @@ func (s *Server) renewed(old *accounts.Identity, l *login) (id *accounts.Identit
 	if claims == l.claims && old.Of(st.policy) {
 		return old, engine.ReasonNone, ""
 	}
-	again := &login{user: l.user, client: l.client, claims: claims, by: l.by}
+	again := &login{user: l.user, client: l.client, claims: claims, proxy: l.proxy, by: l.by}
 	permit, err := claims.Review(l.user, l.client, time.Now())
 	if err == nil {
 		id, err = st.policy.Vouch(again.grant(t.account, permit), l.client.Type)

@@ -1,10 +1,8 @@
 package server
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 
 	"runnel/conf"
 	"runnel/server/accounts"
@@ -91,21 +89,21 @@ func RestartNeeded(c conf.Change) string {
 
 // reloadFile reads the configuration file again, for a request over the system account. What could not be
 // applied is an error there, since nobody reads the log.
-func (s *Server) reloadFile() error {
+func (s *Server) reloadFile() ([]conf.Change, error) {
 	file := s.state.Load().options.File
 	if file == "" {
-		return errors.New("reload: the server was started without a configuration file")
+		return nil, errors.New("reload: the server was started without a configuration file")
 	}
 	o, err := conf.ParseFile(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := o.Validate(); err != nil {
-		return err
+		return nil, err
 	}
 	changes, err := s.Reload(o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var left []error
 	for _, c := range changes {
@@ -113,7 +111,7 @@ func (s *Server) reloadFile() error {
 			left = append(left, errors.New(RestartNeeded(c)))
 		}
 	}
-	return errors.Join(left...)
+	return changes, errors.Join(left...)
 }
 
 // infoChanged tells whether clients of an account (nil before CONNECT) must be told something new.
@@ -158,46 +156,20 @@ func (s *Server) revalidate(c *engine.Conn) {
 
 // again is who a client is now that had the identity old, or why it must go and what it is told.
 func (s *Server) again(c *engine.Conn, old *accounts.Identity) (id *accounts.Identity, reason engine.Reason, text string) {
+	if !s.state.Load().proxies.trusts(old.Proxy) {
+		return nil, engine.ReasonProxyNotTrusted, "Authorization Violation"
+	}
 	if l := loginOf(old); l != nil {
 		return s.renewed(old, l)
 	}
 	if s.stands(old) {
-		if id, ok := s.policyFor(c).Revalidate(old); ok {
+		id, ok := s.policyFor(c).Revalidate(old)
+		if ok {
 			return id, engine.ReasonNone, ""
+		}
+		if id != nil {
+			return nil, engine.ReasonAuthFailure, "" // it is in another account now, and may come again
 		}
 	}
 	return nil, engine.ReasonAuthFailure, "Authorization Violation"
-}
-
-// closeExcess closes the newest connections above most.
-func (s *Server) closeExcess(most int) {
-	conns := s.oldestFirst()
-	if most <= 0 || len(conns) <= most {
-		return
-	}
-	for _, c := range conns[most:] {
-		c.Close(engine.ReasonMaxConnections, "maximum connections exceeded")
-	}
-}
-
-// oldestFirst returns the connections in the order in which they came.
-func (s *Server) oldestFirst() []*engine.Conn {
-	conns := s.engine.Conns()
-	slices.SortFunc(conns, func(a, b *engine.Conn) int { return cmp.Compare(a.ID(), b.ID()) })
-	return conns
-}
-
-// closeAccountExcess closes the newest connections above the lowered limits of their accounts.
-func (s *Server) closeAccountExcess() {
-	counts := make(map[*accounts.Account]int64)
-	for _, c := range s.oldestFirst() {
-		a := c.Account()
-		if a == nil {
-			continue
-		}
-		counts[a]++
-		if most := a.Limits().MaxConnections; most == accounts.Nothing || most > 0 && counts[a] > most {
-			c.Close(engine.ReasonMaxAccountConnections, "maximum account active connections exceeded")
-		}
-	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"runnel/conf"
 	"runnel/server"
 	"runnel/server/servertest"
 )
@@ -338,8 +339,13 @@ func TestReloadRequest(t *testing.T) {
 		}
 	}
 	write(strings.Replace(config, "100", "200", 1))
-	if got := request(t, nc, service, ""); strings.Contains(got, "error") {
+	got := request(t, nc, service, "")
+	if strings.Contains(got, "error") {
 		t.Errorf("answer = %s, want no error", got)
+	}
+	mustContain(t, "answer", got, `"data":{"changes":["max_payload: old=\"100\", new=\"200\""]}`)
+	if got := request(t, nc, service, ""); strings.Contains(got, "changes") {
+		t.Errorf("answer = %s, want no changes the second time", got)
 	}
 	if got := dialAs(t, s, "a", "x").Info()["max_payload"]; got != 200.0 {
 		t.Errorf("max_payload = %v, want 200", got)
@@ -360,7 +366,7 @@ func TestReloadRequest(t *testing.T) {
 	}
 
 	// Whoever embeds the server decides what a request does.
-	s.OnReloadRequest(func() error { return fmt.Errorf("not today") })
+	s.OnReloadRequest(func() ([]conf.Change, error) { return nil, fmt.Errorf("not today") })
 	mustContain(t, "answer", request(t, nc, service, ""), "not today")
 }
 

@@ -63,7 +63,7 @@ type Server struct {
 	handshaking atomic.Int64
 	closed      *closedRing
 	// reload parses the configuration anew and applies it; see OnReloadRequest.
-	reload atomic.Pointer[func() error]
+	reload atomic.Pointer[func() ([]conf.Change, error)]
 
 	listeners listeners
 	running   sync.WaitGroup  // every goroutine of this package
@@ -290,7 +290,7 @@ func (s *Server) Close() error {
 
 // OnReloadRequest says what a reload asked for over the system account does; without it the configuration
 // file is read again.
-func (s *Server) OnReloadRequest(f func() error) { s.reload.Store(&f) }
+func (s *Server) OnReloadRequest(f func() ([]conf.Change, error)) { s.reload.Store(&f) }
 
 // baseInfo is what INFO says to everybody.
 func (s *Server) baseInfo(o *conf.Options) wire.Info {

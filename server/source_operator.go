@@ -10,6 +10,7 @@ import (
 
 // describeGrant adds who vouches for a user. The JWT of a bearer is not shown: whoever sees it could be that user.
 func (s *Server) describeGrant(out *monitor.Connection, id *accounts.Identity) {
+	out.Proxy = id.Proxy
 	g := id.Grant
 	if g == nil {
 		return

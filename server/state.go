@@ -9,7 +9,6 @@ import (
 
 	"runnel/conf"
 	"runnel/server/accounts"
-	"runnel/server/sharing"
 	"runnel/server/wire"
 )
 
@@ -20,6 +19,7 @@ type state struct {
 	policy  *accounts.Policy
 	// webPolicy is for WebSocket clients: policy unless that listener has credentials of its own.
 	webPolicy *accounts.Policy
+	proxies   proxies      // that are trusted
 	callout   *vouching    // nil without an auth callout
 	trusting  *trusting    // nil outside of operator mode
 	tls       *tlsSettings // of the client listener; nil without TLS
@@ -40,7 +40,7 @@ func Check(o *conf.Options) error {
 
 // newState works out what follows from o, and changes nothing yet.
 func (s *Server) newState(o *conf.Options) (*state, error) {
-	st := &state{options: o, loaded: time.Now()}
+	st := &state{options: o, loaded: time.Now(), proxies: newProxies(o)}
 	var errs [4]error
 	var err error
 	if st.trusting, err = newTrusting(o); err != nil {
@@ -123,7 +123,7 @@ func policyConfig(o *conf.Options) accounts.Config {
 	cfg := accounts.Config{
 		Users:              userConfigs(a.Users),
 		DefaultPermissions: permissions(a.DefaultPermissions),
-		Mappings:           sharing.Mappings(o, o.Mappings),
+		Mappings:           mappingConfigs(o, o.Mappings),
 		Username:           a.Username,
 		Password:           a.Password,
 		Token:              a.Token,
@@ -132,7 +132,8 @@ func policyConfig(o *conf.Options) accounts.Config {
 		NoSystemAccount:    o.NoSystemAccount,
 		MapCertificates:    mapsCertificates(o.TLS),
 		NoPublish:          noPublish(o),
-		RequireNonce:       a.Callout != nil, // the service may know keys
+		RequireNonce:       a.Callout != nil || o.Proxies != nil, // a service may know keys, and a proxy signs
+		ProxyRequired:      a.ProxyRequired,
 	}
 	for i := range o.Accounts {
 		account := &o.Accounts[i]
@@ -147,7 +148,7 @@ func policyConfig(o *conf.Options) accounts.Config {
 				MaxLeafNodes:     int64(account.Limits.MaxLeafNodes),
 			},
 		}
-		sharing.Configure(o, account, &config)
+		shareConfig(o, account, &config)
 		cfg.Accounts = append(cfg.Accounts, config)
 	}
 	return cfg
@@ -171,6 +172,7 @@ func userConfigs(users []conf.User) []accounts.UserConfig {
 			NKey:            u.NKey,
 			Permissions:     permissions(u.Permissions),
 			ConnectionTypes: types,
+			ProxyRequired:   u.ProxyRequired,
 		})
 	}
 	return out

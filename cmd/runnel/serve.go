@@ -144,7 +144,7 @@ func (p *process) run(ctx context.Context, received <-chan os.Signal) int {
 			p.logger.Info(fmt.Sprintf("Trapped %q signal", s))
 			switch actionOf(s) {
 			case actionReload:
-				if err := p.reload(); err != nil {
+				if _, err := p.reload(); err != nil {
 					p.logger.Error("reload: " + err.Error())
 				}
 			case actionReopen:
@@ -197,21 +197,21 @@ func (p *process) end() int {
 // takes all of it or nothing; only then follow the log and the files. The
 // service manager is told in any case that the reload is over, since it would
 // otherwise take the server for stuck.
-func (p *process) reload() error {
+func (p *process) reload() ([]conf.Change, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.command.configFile == "" {
-		return errors.New("the server was started without a config file")
+		return nil, errors.New("the server was started without a config file")
 	}
 	p.tell(p.manager.reloading())
 	defer func() { p.tell(p.manager.ready()) }()
 	o, err := p.command.options()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	changes, err := p.server.Reload(o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, w := range o.Warnings {
 		p.logger.Warn(w.Error())
@@ -226,7 +226,7 @@ func (p *process) reload() error {
 	}
 	err = errors.Join(errors.Join(left...), p.log.Reload(logConfig(o, p.stderr)), p.files.write(o, p.server.Ports()))
 	p.logger.Info("Reloaded server configuration")
-	return err
+	return changes, err
 }
 
 // tell logs that the service manager could not be told something.

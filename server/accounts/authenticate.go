@@ -28,6 +28,8 @@ var (
 	ErrSignature = fmt.Errorf("%w: wrong signature", ErrAuthorization)
 	// ErrConnectionType: the user may not use this kind of connection.
 	ErrConnectionType = fmt.Errorf("%w: connection type not allowed", ErrAuthorization)
+	// ErrProxyRequired: the user must come through a trusted proxy.
+	ErrProxyRequired = fmt.Errorf("%w: a trusted proxy is required", ErrAuthorization)
 )
 
 // Credentials is what a client shows to log in.
@@ -46,6 +48,9 @@ type Credentials struct {
 	PeerCertificates []*x509.Certificate
 	// Type is the kind of connection, Standard when empty.
 	Type ConnectionType
+	// Proxy is the public key of the trusted proxy that the client came through, empty
+	// for none.
+	Proxy string
 }
 
 // Anonymous reports whether the client sent nothing that says who it is.
@@ -88,7 +93,10 @@ func (p *Policy) Authenticate(c Credentials) (*Identity, error) {
 	if !id.user.mayUse(c.Type) {
 		return nil, fmt.Errorf("%w: user %q", ErrConnectionType, short(id.display))
 	}
-	id.policy = p
+	if id.user.proxied && c.Proxy == "" {
+		return nil, fmt.Errorf("%w: user %q", ErrProxyRequired, short(id.display))
+	}
+	id.policy, id.Proxy = p, c.Proxy
 	return id, nil
 }
 
@@ -99,7 +107,7 @@ func (p *Policy) authenticateOpen(c *Credentials) *Identity {
 		m = byNothing
 	}
 	id := p.openIdentity(m, c.Type)
-	id.Username, id.display = c.Username, c.Display()
+	id.Username, id.display, id.Proxy = c.Username, c.Display(), c.Proxy
 	return id
 }
 

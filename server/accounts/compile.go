@@ -142,7 +142,9 @@ func (c *compiler) compileNetwork(cfg Config) {
 func (c *compiler) compileUsers(cfg Config) {
 	p := c.policy
 	for i := range cfg.Users {
-		c.addUser(p.global, &cfg.Users[i], cfg.DefaultPermissions, fmt.Sprintf("users[%d]", i))
+		u := cfg.Users[i]
+		u.ProxyRequired = u.ProxyRequired || cfg.ProxyRequired
+		c.addUser(p.global, &u, cfg.DefaultPermissions, fmt.Sprintf("users[%d]", i))
 	}
 	for _, a := range cfg.Accounts {
 		for i := range a.Users {
@@ -151,11 +153,11 @@ func (c *compiler) compileUsers(cfg Config) {
 		}
 	}
 	if cfg.Username != "" {
-		single := &UserConfig{Username: cfg.Username, Password: cfg.Password}
+		single := &UserConfig{Username: cfg.Username, Password: cfg.Password, ProxyRequired: cfg.ProxyRequired}
 		c.addUser(p.global, single, nil, "user")
 	}
 	if cfg.Token != "" {
-		p.token = &user{profile: p.global.profile, secret: c.secret(cfg.Token, "token")}
+		p.token = &user{profile: p.global.profile, secret: c.secret(cfg.Token, "token"), proxied: cfg.ProxyRequired}
 	}
 }
 
@@ -169,7 +171,7 @@ func (c *compiler) addUser(a *Account, cfg *UserConfig, defaults *Permissions, w
 	if err := permissions.validate(); err != nil {
 		c.fail(fmt.Errorf("%s: %w", where, err))
 	}
-	u := &user{name: cfg.Username, nkey: cfg.NKey, profile: c.profile(a, permissions)}
+	u := &user{name: cfg.Username, nkey: cfg.NKey, profile: c.profile(a, permissions), proxied: cfg.ProxyRequired}
 	for _, text := range cfg.ConnectionTypes {
 		t, err := ParseConnectionType(string(text))
 		if err != nil {

@@ -21,6 +21,9 @@ type Config struct {
 	// Username and Password are the one user that everybody logs in as. It excludes
 	// Token, Users and Accounts with users.
 	Username, Password string
+	// ProxyRequired admits the one user, whoever has the Token, and Users through a
+	// trusted proxy only.
+	ProxyRequired bool
 	// Token is a secret that everybody shows, in clear or as a bcrypt hash. It
 	// excludes the same.
 	Token string
@@ -77,6 +80,8 @@ type UserConfig struct {
 	// ConnectionTypes are the kinds of connection that the user may use, all when
 	// empty.
 	ConnectionTypes []ConnectionType
+	// ProxyRequired admits the user through a trusted proxy only.
+	ProxyRequired bool
 }
 
 // ConnectionType is a kind of connection.

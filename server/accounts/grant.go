@@ -29,6 +29,8 @@ type Grant struct {
 
 	// Username and NKey are shown as the user, whichever is there; Username first.
 	Username, NKey string
+	// Proxy is the trusted proxy that the client came through, empty for none.
+	Proxy string
 	// Issuer is the public key that the grant was signed with, Tags what its issuer labelled it with: to be shown.
 	Issuer string
 	Tags   []string
@@ -59,6 +61,7 @@ func (p *Policy) Vouch(g *Grant, t ConnectionType) (*Identity, error) {
 		Username: g.Username,
 		NKey:     g.NKey,
 		Grant:    g,
+		Proxy:    g.Proxy,
 		display:  display,
 		kind:     t,
 		method:   byGrant,

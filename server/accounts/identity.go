@@ -11,6 +11,9 @@ type Identity struct {
 	Username string
 	// NKey is the public key of a user that logged in with one.
 	NKey string
+	// Proxy is the public key of the trusted proxy that the client came through, empty
+	// for none.
+	Proxy string
 	// Grant is what the identity follows from, nil for a user of the policy.
 	Grant *Grant
 
@@ -60,7 +63,9 @@ func (id *Identity) DisplayName() string { return id.display }
 // Revalidate tells what becomes of a client that logged in under another policy of
 // the same Registry. It returns its identity under p, or false when it must be
 // disconnected: the user is gone, or belongs to another account, has another
-// secret, or may no longer use that kind of connection. A Grant is taken to stand:
+// secret, or may no longer use that kind of connection. Where it is only the account
+// that is another, the identity there is returned beside false: the client may log in
+// again. A Grant is taken to stand:
 // whether it does only the caller knows.
 func (p *Policy) Revalidate(old *Identity) (*Identity, bool) {
 	if old.method == byGrant {
@@ -68,8 +73,17 @@ func (p *Policy) Revalidate(old *Identity) (*Identity, bool) {
 		return id, err == nil
 	}
 	id := p.again(old)
-	if id == nil || id.Account != old.Account || id.user != nil && !id.user.mayUse(old.kind) {
+	if id != nil {
+		id.Proxy = old.Proxy
+		if id.user != nil && id.user.proxied && id.Proxy == "" {
+			return nil, false
+		}
+	}
+	if id == nil || id.user != nil && !id.user.mayUse(old.kind) {
 		return nil, false
+	}
+	if id.Account != old.Account {
+		return id, false
 	}
 	id.policy = p
 	return id, true

@@ -46,6 +46,8 @@ type user struct {
 	secret  secret
 	// types are the kinds of connection allowed, all when empty.
 	types []ConnectionType
+	// proxied users must come through a trusted proxy.
+	proxied bool
 }
 
 // mayUse reports whether the user may log in over a connection of kind t. An

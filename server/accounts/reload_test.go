@@ -2,6 +2,7 @@ package accounts_test
 
 import (
 	"encoding/base64"
+	"strings"
 	"sync"
 	"testing"
 
@@ -75,10 +76,13 @@ func TestRevalidate(t *testing.T) {
 			old := login(t, recompile(t, r, tt.old), tt.c)
 			p := recompile(t, r, tt.new)
 			id, ok := p.Revalidate(old)
-			if ok != tt.stays || ok != (id != nil) {
+			if ok != tt.stays || ok && id == nil {
 				t.Fatalf("Revalidate = %v, %v, want stays = %v", id, ok, tt.stays)
 			}
 			if !ok {
+				if moved := strings.HasSuffix(tt.name, "other account"); moved != (id != nil) {
+					t.Errorf("got %v, want one in another account: %v", id, moved)
+				}
 				return
 			}
 			if id.Account != old.Account || id.Profile.Account() != id.Account {

@@ -29,6 +29,8 @@ const (
 	ReasonHeaderViolation
 	ReasonNoRespondersHeaders
 	ReasonKicked
+	ReasonProxyNotTrusted
+	ReasonProxyRequired
 )
 
 var reasonTexts = [...]string{
@@ -56,6 +58,8 @@ var reasonTexts = [...]string{
 	ReasonHeaderViolation:       "Message Header Violation",
 	ReasonNoRespondersHeaders:   "No Responders Requires Headers",
 	ReasonKicked:                "Kicked",
+	ReasonProxyNotTrusted:       "Proxy Not Trusted",
+	ReasonProxyRequired:         "Proxy Required",
 }
 
 // String is the text that monitoring shows.

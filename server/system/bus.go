@@ -67,8 +67,9 @@ type ResponsePermissions struct {
 // Actions are the changes that the services can ask of the server. They are called from goroutines of this
 // package and may take their time.
 type Actions interface {
-	// Reload reads the configuration again and applies it; the error says what was refused.
-	Reload() error
+	// Reload reads the configuration again and applies it. It returns what has changed; the error says what was
+	// refused.
+	Reload() (changes []string, err error)
 	// Kick closes a client connection, false when there is none with this id.
 	Kick(cid uint64) bool
 	// SendLameDuck tells one client to reconnect elsewhere, false when there is none with this id.

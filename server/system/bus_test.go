@@ -212,7 +212,9 @@ type fakeActions struct {
 	mu    sync.Mutex
 	calls []string
 	err   error
-	gate  chan struct{} // where not nil, Reload waits for it
+	// changes and err are what a reload returns.
+	changes []string
+	gate    chan struct{} // where not nil, Reload waits for it
 }
 
 func (a *fakeActions) note(call string) {
@@ -221,12 +223,12 @@ func (a *fakeActions) note(call string) {
 	a.calls = append(a.calls, call)
 }
 
-func (a *fakeActions) Reload() error {
+func (a *fakeActions) Reload() ([]string, error) {
 	if a.gate != nil {
 		<-a.gate
 	}
 	a.note("reload")
-	return a.err
+	return a.changes, a.err
 }
 
 func (a *fakeActions) Kick(cid uint64) bool {

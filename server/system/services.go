@@ -75,10 +75,23 @@ func accountServices() []service {
 // actionServices lists what changes the server.
 func actionServices() []service {
 	return []service{
-		{"RELOAD", func(_ context.Context, s *System, _ *call) (any, error) { return nil, s.cfg.Actions.Reload() }},
+		{"RELOAD", func(_ context.Context, s *System, _ *call) (any, error) { return reload(s.cfg.Actions) }},
 		{"KICK", onConnection(Actions.Kick, "no such client or leafnode id")},
 		{"LDM", onConnection(Actions.SendLameDuck, "no such client id")},
 	}
+}
+
+// reloaded is what a reload has changed, without secrets.
+type reloaded struct {
+	Changes []string `json:"changes"`
+}
+
+func reload(a Actions) (any, error) {
+	changes, err := a.Reload()
+	if err != nil || len(changes) == 0 {
+		return nil, err
+	}
+	return reloaded{changes}, nil
 }
 
 // page makes a service of a page. limit, where given, narrows the options down to what the call is about.

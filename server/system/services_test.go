@@ -329,6 +329,10 @@ func TestActions(t *testing.T) {
 		if got, want := w.actions.all(), "kick kick ldm ldm reload"; got != want {
 			t.Errorf("got actions %s, want %s", got, want)
 		}
+		w.actions.changes = []string{"max_payload: old=\"1\", new=\"2\""}
+		if a, text := w.one("SYS", own+"RELOAD", ""); a.Error != nil || !strings.Contains(text, `"data":{"changes":["max_payload: old=\"1\", new=\"2\""]}`) {
+			t.Errorf("RELOAD: got %s, want what has changed", text)
+		}
 		w.actions.err = errors.New("bad line 7")
 		if a, text := w.one("SYS", own+"RELOAD", ""); a.Error == nil || a.Error.Code != 500 || a.Error.Description != "bad line 7" {
 			t.Errorf("RELOAD: got %s, want the error", text)

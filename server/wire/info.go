@@ -73,6 +73,10 @@ type Connect struct {
 	JWT          string `json:"jwt"`
 	Account      string `json:"account"`
 	NewAccount   bool   `json:"new_account"`
+	// ProxySignature is that of a proxy which the client comes through, over the nonce.
+	ProxySignature string `json:"proxy_sig"`
+	// Proxy is the public key of the proxy whose signature it is, once the server has checked it: clients cannot set it.
+	Proxy string `json:"-"`
 }
 
 // Protocol levels of [Connect]: with ProtocolInfo a client takes an INFO at any time.
