@@ -2,6 +2,3 @@ package server
 
 // StoreFailed lets the server act as if its store had told that the disk has failed.
 func (s *Server) StoreFailed(err error) { s.storeFailed(err) }
-
-// PolicyConfig is the accounts' part of the options.
-var PolicyConfig = policyConfig
