@@ -116,10 +116,11 @@ var layers = []layer{
 		gjson + " " + nuid,
 	},
 	// 5: composes what lies below.
+	{"server/sharing", "conf server/accounts", ""},
 	{
 		"server",
 		"subjects headers conf jetlog/vfs jetlog jetlog/seal jetlog/segment jetlog/wal jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
-			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/preamble server/operator",
+			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/preamble server/operator server/sharing",
 		nkeys,
 	},
 	{"server/servertest", "conf server", natsgo},

@@ -9,6 +9,7 @@ import (
 
 	"runnel/conf"
 	"runnel/server/accounts"
+	"runnel/server/sharing"
 	"runnel/server/wire"
 )
 
@@ -19,8 +20,8 @@ type state struct {
 	policy  *accounts.Policy
 	// webPolicy is for WebSocket clients: policy unless that listener has credentials of its own.
 	webPolicy *accounts.Policy
-	proxies   proxies      // that are trusted
 	callout   *vouching    // nil without an auth callout
+	proxies   proxies      // that are trusted
 	trusting  *trusting    // nil outside of operator mode
 	tls       *tlsSettings // of the client listener; nil without TLS
 	webTLS    *tlsSettings // of the WebSocket listener
@@ -123,7 +124,7 @@ func policyConfig(o *conf.Options) accounts.Config {
 	cfg := accounts.Config{
 		Users:              userConfigs(a.Users),
 		DefaultPermissions: permissions(a.DefaultPermissions),
-		Mappings:           mappingConfigs(o, o.Mappings),
+		Mappings:           sharing.Mappings(o, o.Mappings),
 		Username:           a.Username,
 		Password:           a.Password,
 		Token:              a.Token,
@@ -148,7 +149,7 @@ func policyConfig(o *conf.Options) accounts.Config {
 				MaxLeafNodes:     int64(account.Limits.MaxLeafNodes),
 			},
 		}
-		shareConfig(o, account, &config)
+		sharing.Configure(o, account, &config)
 		cfg.Accounts = append(cfg.Accounts, config)
 	}
 	return cfg
