@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -39,7 +40,7 @@ func (m *Mesh) accept() {
 // when the handshake is over.
 func (m *Mesh) serve(conn net.Conn, known func()) {
 	undo := m.limit(m.ctx, conn)
-	t := &talk{conn: conn, strange: strangeCaller}
+	t := &talk{conn: conn, accepted: true}
 	s, link, err := m.receiveCall(t)
 	if err != nil {
 		m.turnAway(t, err)
@@ -61,6 +62,9 @@ func (m *Mesh) serve(conn net.Conn, known func()) {
 // receiveCall is the acceptor's side of all handshakes. It returns a session that is established, or one that a link
 // wants to be part of.
 func (m *Mesh) receiveCall(t *talk) (*session, *linkage, error) {
+	if err := m.encrypt(t); err != nil {
+		return nil, nil, err
+	}
 	f, err := t.receive(wantOpening)
 	switch {
 	case err != nil:
@@ -79,14 +83,31 @@ func (m *Mesh) receiveCall(t *talk) (*session, *linkage, error) {
 	return s, nil, err
 }
 
+// encrypt is the acceptor's side of TLS, if it is used.
+func (m *Mesh) encrypt(t *talk) error {
+	if m.cfg.TLS == nil {
+		return nil
+	}
+	c := tls.Server(t.conn, m.cfg.TLS)
+	err := c.HandshakeContext(m.ctx)
+	switch {
+	case timedOut(err) || errors.Is(err, io.EOF):
+		return strangeCaller(nil, err)
+	case err != nil:
+		return tlsError(err) // if the other side speaks no TLS, it is told so without
+	}
+	t.conn = c
+	return nil
+}
+
 // greet is the acceptor's side of the handshake of a control link. With an error it returns a session that is to be
 // abandoned, or nil.
 func (m *Mesh) greet(t *talk, h *hello) (*session, error) {
 	if !m.cfg.Authorize(h.Username, h.Password) {
-		return nil, refuse("authorization", "wrong credentials: cluster.authorization and the user:password in cluster.routes must fit together")
+		return nil, refuse(codeAuthorization, "wrong credentials: cluster.authorization and the user:password in cluster.routes must fit together")
 	}
-	if err := h.Member.check(); err != nil {
-		return nil, refuse("protocol", "%v", err)
+	if err := h.check(); err != nil {
+		return nil, err
 	}
 	h.Member.seenAt(hostOf(t.conn.RemoteAddr()))
 	m.mu.Lock()
@@ -104,22 +125,15 @@ func (m *Mesh) greet(t *talk, h *hello) (*session, error) {
 
 // turnAway ends a handshake that has failed, and says so once in a while.
 func (m *Mesh) turnAway(t *talk, err error) {
-	r := refused(err, "")
-	if r != nil && r.Code == "stranger" {
-		if _, err := io.WriteString(t.conn, clientAnswer); err == nil {
-			t.linger()
-		}
-		t.conn.Close()
-	} else {
-		t.part(err)
-	}
+	t.part(err)
 	from := hostOf(t.conn.RemoteAddr())
+	r := refused(err, "")
 	switch {
 	case m.ctx.Err() != nil || errors.Is(err, net.ErrClosed):
-	case r != nil && slices.Contains([]string{codeSilent, codeDuplicate, codeSelf}, r.Code):
+	case r != nil && slices.Contains([]string{codeSilent, codeDuplicate, codeSelf, codeClosing}, r.Code):
 		m.log.Debug("a connection to the cluster port has ended", "from", from, "reason", err)
 	default:
-		if n, due := m.moans.due(from + err.Error()); due {
+		if n, due := m.moans.due(from + gist(err)); due {
 			m.log.Warn("a connection to the cluster port was refused", "from", from, "count", n, "reason", err)
 		}
 	}

@@ -186,7 +186,7 @@ func (m *Mesh) hear(s *session, st *state) error {
 	next.seenAt(s.host())
 	m.adopt(&next)
 	if !m.self.Dynamic && !next.Dynamic && next.Cluster != m.self.Cluster {
-		r := refuse("cluster", "the server %s has come into the cluster %q, the server %s is in %q: cluster.name must be the same on all servers",
+		r := refuse(codeCluster, "the server %s has come into the cluster %q, the server %s is in %q: cluster.name must be the same on all servers",
 			next.Name, next.Cluster, m.self.Name, m.self.Cluster)
 		s.dismiss(&bye{Reason: r.Text, err: r})
 		return nil

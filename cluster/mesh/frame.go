@@ -38,6 +38,20 @@ type hello struct {
 	Offer    offer  `json:"offer"`
 }
 
+// check says what is wrong with what a stranger says of itself.
+func (h *hello) check() error {
+	if err := h.Member.check(); err != nil {
+		return refuse(codeProtocol, "%v", err)
+	}
+	if n := len(h.Offer.Accounts); n > maxAccounts {
+		return refuse(codeProtocol, "%d accounts with a route of their own, %d are allowed", n, maxAccounts)
+	}
+	return nil
+}
+
+// maxAccounts bounds how many accounts may have a route of their own.
+const maxAccounts = 256
+
 // linkage opens a link within a session.
 type linkage struct {
 	ID      string `json:"id"` // of the dialler
@@ -91,7 +105,7 @@ func readFrame(r io.Reader, limit int) (*frame, error) {
 	}
 	n := binary.BigEndian.Uint32(head[:])
 	if uint64(n) > uint64(limit) {
-		return nil, fmt.Errorf("read a frame: it has %d bytes, %d are allowed", n, limit)
+		return nil, refuse(codeProtocol, "a frame of %d bytes, where %d are allowed", n, limit)
 	}
 	body := make([]byte, n)
 	if _, err := io.ReadFull(r, body); err != nil {
@@ -99,7 +113,7 @@ func readFrame(r io.Reader, limit int) (*frame, error) {
 	}
 	f := new(frame)
 	if err := json.Unmarshal(body, f); err != nil {
-		return nil, fmt.Errorf("read a frame: %w", err)
+		return nil, refuse(codeProtocol, "a frame that cannot be read: %v", err)
 	}
 	return f, nil
 }

@@ -21,7 +21,7 @@ func (m *Mesh) keep(s *session, sl slot) {
 		l, err := m.open(s, sl)
 		if err != nil {
 			attempts++
-			if n, due := m.moans.due(s.to.addr + err.Error()); due && s.ctx.Err() == nil {
+			if n, due := m.moans.due(s.to.addr + gist(err)); due && s.ctx.Err() == nil {
 				m.log.Warn("cannot open a link to another server of the cluster", "addr", s.to.addr, "kind", sl.Kind.String(),
 					"account", sl.Account, "attempt", n, "reason", err)
 			}
@@ -45,7 +45,7 @@ func (m *Mesh) open(s *session, sl slot) (*Link, error) {
 		return nil, err
 	}
 	undo := m.limit(s.ctx, conn)
-	t := &talk{conn: conn, strange: strangeAnswer}
+	t := &talk{conn: conn}
 	err = t.send(&frame{Link: &linkage{ID: m.cfg.Self.ID, Session: s.number, Token: s.token, Slot: sl}})
 	if err == nil {
 		_, err = t.receive(wantReady)
@@ -64,10 +64,10 @@ func (m *Mesh) sessionOf(q *linkage) (*session, *refusal) {
 	defer m.mu.Unlock()
 	s := m.sessions[q.ID]
 	if s == nil || s.number != q.Session || s.dialled || subtle.ConstantTimeCompare([]byte(s.token), []byte(q.Token)) != 1 {
-		return nil, refuse("session", "there is no such session (any more) for this link to belong to")
+		return nil, refuse(codeSession, "there is no such session (any more) for this link to belong to")
 	}
 	if !slices.Contains(s.offer.slots(), q.Slot) {
-		return nil, refuse("session", "the two servers have not agreed upon such a link")
+		return nil, refuse(codeSession, "the two servers have not agreed upon such a link")
 	}
 	return s, nil
 }

@@ -54,6 +54,9 @@ type Config struct {
 	Backoff bool
 	// Dial connects to host:port, by TCP if nil.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// Lookup finds the addresses of the host of a seed: any of them will do. If it is nil and Dial is too, the resolver
+	// of the system is asked; with Dial alone, hosts are dialled by name.
+	Lookup func(ctx context.Context, host string) ([]string, error)
 	// Logger gets diagnostics; nil discards them.
 	Logger *slog.Logger
 }
@@ -136,6 +139,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Dial == nil && c.Lookup == nil {
+		c.Lookup = net.DefaultResolver.LookupHost
 	}
 	if c.Dial == nil {
 		c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {

@@ -74,7 +74,7 @@ func TestGossipFromOneSeed(t *testing.T) {
 		}
 		after(5 * time.Second)
 		wantMesh(t, usual(), servers...)
-		servers[0].wantLog("among its own seeds", "addr=c:1")
+		servers[0].wantLog("has found itself", "addr=c:1")
 		for i, s := range servers {
 			for _, o := range servers[i+1:] {
 				wantPaired(t, s, o)

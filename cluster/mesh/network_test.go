@@ -16,14 +16,14 @@ import (
 type network struct {
 	mu        sync.Mutex // guards what follows and is never held while a pipe's is taken
 	listeners map[string]*listener
-	conns     map[*conn]bool // the dialling ends
+	conns     map[*end]bool // the dialling ends
 	cut       map[[2]string]bool
 	dials     int
 	delay     time.Duration // of every byte, one way
 }
 
 func newNetwork() *network {
-	return &network{listeners: map[string]*listener{}, conns: map[*conn]bool{}, cut: map[[2]string]bool{}}
+	return &network{listeners: map[string]*listener{}, conns: map[*end]bool{}, cut: map[[2]string]bool{}}
 }
 
 // addr is a host:port of the network.
@@ -78,10 +78,10 @@ func (l *listener) Close() error {
 }
 
 // pair makes both ends of a connection.
-func (n *network) pair(from, to addr) (near, far *conn) {
+func (n *network) pair(from, to addr) (near, far *end) {
 	up, down := newPipe(n.delay), newPipe(n.delay)
-	near = &conn{in: down, out: up, local: from, remote: to, n: n}
-	far = &conn{in: up, out: down, local: to, remote: from, n: n}
+	near = &end{in: down, out: up, local: from, remote: to, n: n}
+	far = &end{in: up, out: down, local: to, remote: from, n: n}
 	near.peer, far.peer = far, near
 	return near, far
 }
@@ -110,10 +110,10 @@ func (n *network) dialer(host string) func(context.Context, string) (net.Conn, e
 func hostPair(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }
 
 // between lists the connections of two hosts, or of one and any other.
-func (n *network) between(a, b string) []*conn {
+func (n *network) between(a, b string) []*end {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var list []*conn
+	var list []*end
 	for c := range n.conns {
 		l, r := c.local.host(), c.remote.host()
 		if l == a && (b == "" || r == b) || r == a && (b == "" || l == b) {
@@ -155,33 +155,44 @@ func (n *network) freeze(a, b string) {
 	}
 }
 
-// conn is one end of a connection.
-type conn struct {
+// slow changes the delay on the connections that two hosts have now.
+func (n *network) slow(a, b string, oneWay time.Duration) {
+	for _, c := range n.between(a, b) {
+		for _, p := range []*pipe{c.in, c.out} {
+			p.mu.Lock()
+			p.delay = oneWay
+			p.mu.Unlock()
+		}
+	}
+}
+
+// end is one end of a connection.
+type end struct {
 	in, out       *pipe
 	local, remote addr
 	n             *network
-	peer          *conn
+	peer          *end
 }
 
-func (c *conn) Read(p []byte) (int, error)         { return c.in.read(p) }
-func (c *conn) Write(p []byte) (int, error)        { return c.out.write(p) }
-func (c *conn) LocalAddr() net.Addr                { return c.local }
-func (c *conn) RemoteAddr() net.Addr               { return c.remote }
-func (c *conn) SetReadDeadline(t time.Time) error  { return c.in.readBy.set(c.in, t) }
-func (c *conn) SetWriteDeadline(t time.Time) error { return c.out.writeBy.set(c.out, t) }
+func (c *end) Read(p []byte) (int, error)         { return c.in.read(p) }
+func (c *end) Write(p []byte) (int, error)        { return c.out.write(p) }
+func (c *end) LocalAddr() net.Addr                { return c.local }
+func (c *end) RemoteAddr() net.Addr               { return c.remote }
+func (c *end) SetReadDeadline(t time.Time) error  { return c.in.readBy.set(c.in, t) }
+func (c *end) SetWriteDeadline(t time.Time) error { return c.out.writeBy.set(c.out, t) }
 
-func (c *conn) SetDeadline(t time.Time) error {
+func (c *end) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
 // CloseWrite ends what the other side reads.
-func (c *conn) CloseWrite() error {
+func (c *end) CloseWrite() error {
 	c.out.finish(io.EOF)
 	return nil
 }
 
 // Close lets the other side read what was written, and takes nothing more.
-func (c *conn) Close() error {
+func (c *end) Close() error {
 	c.out.finish(io.EOF)
 	c.in.drop(net.ErrClosed)
 	c.n.mu.Lock()
@@ -192,7 +203,7 @@ func (c *conn) Close() error {
 }
 
 // reset breaks the connection at both ends, with what is on the way.
-func (c *conn) reset() {
+func (c *end) reset() {
 	err := errors.New("connection reset")
 	for _, p := range []*pipe{c.in, c.out} {
 		p.finish(err)
@@ -205,7 +216,7 @@ type pipe struct {
 	mu      sync.Mutex
 	cond    *sync.Cond
 	buf     []byte
-	ready   []time.Time // when each chunk of buf may be read; only with a delay
+	ready   []time.Time // when each chunk of buf may be read
 	sizes   []int
 	delay   time.Duration
 	frozen  bool
@@ -256,11 +267,8 @@ func (p *pipe) wake() {
 
 // readable is how many bytes have arrived.
 func (p *pipe) readable() int {
-	switch {
-	case p.frozen:
+	if p.frozen {
 		return 0
-	case p.delay == 0:
-		return len(p.buf)
 	}
 	n := 0
 	for i, at := range p.ready {
@@ -295,7 +303,7 @@ func (p *pipe) read(b []byte) (int, error) {
 
 func (p *pipe) take(n int) {
 	p.buf = p.buf[n:]
-	for p.delay > 0 && n > 0 {
+	for n > 0 {
 		k := min(n, p.sizes[0])
 		p.sizes[0] -= k
 		n -= k
@@ -320,8 +328,8 @@ func (p *pipe) write(b []byte) (n int, err error) {
 		if k := min(len(b), pipeBytes-len(p.buf)); k > 0 {
 			p.buf = append(p.buf, b[:k]...)
 			b, n = b[k:], n+k
+			p.ready, p.sizes = append(p.ready, time.Now().Add(p.delay)), append(p.sizes, k)
 			if p.delay > 0 {
-				p.ready, p.sizes = append(p.ready, time.Now().Add(p.delay)), append(p.sizes, k)
 				time.AfterFunc(p.delay, p.wake)
 			}
 			p.cond.Broadcast()

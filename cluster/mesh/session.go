@@ -125,7 +125,7 @@ func (m *Mesh) standing(old *session, age int, newer bool) *refusal {
 	}
 	old.doubt()
 	if age < 0 {
-		return m.refuse("id", "the server id %s is in use by a server that was started later (%s): is its store a copy?",
+		return m.refuse(codeID, "the server id %s is in use by a server that was started later (%s): is its store a copy?",
 			old.peer.ID, old.conn.RemoteAddr())
 	}
 	return m.refuse(codeDuplicate, "the two servers are connected already")
@@ -141,25 +141,25 @@ func (m *Mesh) refuse(code, format string, args ...any) *refusal {
 // vet says what keeps peer from being a member. The mutex must be held.
 func (m *Mesh) vet(peer *Member) *refusal {
 	if m.closing {
-		return m.refuse("closing", "the server stops")
+		return m.refuse(codeClosing, "the server stops")
 	}
 	if peer.ID == m.self.ID {
 		if peer.Start.Equal(m.self.Start) {
 			return m.refuse(codeSelf, "a server has dialled itself")
 		}
-		return m.refuse("id", "both servers have the id %s: one has a copy of the other's store", peer.ID)
+		return m.refuse(codeID, "both servers have the id %s: one has a copy of the other's store", peer.ID)
 	}
 	if !m.self.Dynamic && !peer.Dynamic && peer.Cluster != m.self.Cluster {
-		return m.refuse("cluster", "the server %s is in the cluster %q, the server %s in %q: cluster.name must be the same on all servers",
+		return m.refuse(codeCluster, "the server %s is in the cluster %q, the server %s in %q: cluster.name must be the same on all servers",
 			peer.Name, peer.Cluster, m.self.Name, m.self.Cluster)
 	}
 	if peer.Name == m.self.Name {
-		return m.refuse("name", "both servers are named %s: server_name must be different on all servers", peer.Name)
+		return m.refuse(codeName, "both servers are named %s: server_name must be different on all servers", peer.Name)
 	}
 	for _, s := range m.sessions {
 		if s.peer.Name == peer.Name && s.peer.ID != peer.ID {
 			s.doubt() // perhaps it is the same machine, after a crash
-			return m.refuse("name", "another server, at %s, is named %s: server_name must be different on all servers",
+			return m.refuse(codeName, "another server, at %s, is named %s: server_name must be different on all servers",
 				s.conn.RemoteAddr(), peer.Name)
 		}
 	}

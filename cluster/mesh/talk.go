@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"time"
 )
@@ -13,8 +14,8 @@ import (
 // talk is a handshake under way.
 type talk struct {
 	conn        net.Conn
-	strange     func([]byte) *refusal // who it is that does not speak our protocol
-	wrote, read bool                  // that direction has begun
+	accepted    bool // the other side has dialled
+	wrote, read bool // that direction has begun
 }
 
 // send writes a frame, after the magic bytes if it is the first.
@@ -30,19 +31,24 @@ func (t *talk) receive(want func(*frame) bool) (*frame, error) {
 		t.read = true
 		var b [len(magic)]byte
 		n, err := io.ReadFull(t.conn, b[:])
-		if errors.Is(err, net.ErrClosed) {
-			return nil, err
-		}
-		if err != nil || string(b[:]) != magic {
-			r := t.strange(b[:n])
-			if err == io.EOF {
-				r.Code = codeSilent
-			}
-			return nil, r
+		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		switch {
+		case err == nil && string(b[:]) == magic:
+		case err != nil && !ended && !timedOut(err):
+			return nil, fmt.Errorf("wait for the first bytes: %w", err)
+		case t.accepted:
+			return nil, strangeCaller(b[:n], err)
+		default:
+			return nil, strangeAnswer(b[:n], err)
 		}
 	}
 	f, err := readFrame(t.conn, handshakeBytes)
-	if err != nil {
+	switch {
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, errors.New("it ended the connection during the handshake")
+	case timedOut(err):
+		return nil, fmt.Errorf("it did not answer in time during the handshake: %w", err)
+	case err != nil:
 		return nil, err
 	}
 	if f.Refused != nil {
@@ -50,13 +56,10 @@ func (t *talk) receive(want func(*frame) bool) (*frame, error) {
 		return nil, f.Refused
 	}
 	if !want(f) {
-		return nil, refuse("protocol", "an unexpected frame in the handshake")
+		return nil, refuse(codeProtocol, "an unexpected frame in the handshake")
 	}
 	return f, nil
 }
-
-// codeSilent is for who goes without having said anything, as those do that only look whether the port is open.
-const codeSilent = "silent"
 
 // What handshakes wait for.
 func wantHello(f *frame) bool    { return f.Hello != nil }
@@ -69,25 +72,24 @@ func wantReady(f *frame) bool    { return f.Ready }
 func (t *talk) part(err error) {
 	defer t.conn.Close()
 	r := refused(err, "")
-	if r == nil || r.theirs {
+	if r == nil || r.theirs || r.Code == codeSilent || r.Code == codeStranger && !t.accepted {
 		return
 	}
-	if err := t.send(&frame{Refused: r}); err != nil {
+	t.conn.SetDeadline(time.Now().Add(lingerTimeout)) // the time for the handshake may be up
+	if r.Code == codeStranger {
+		if _, err := io.WriteString(t.conn, clientAnswer); err != nil {
+			return
+		}
+	} else if err := t.send(&frame{Refused: r}); err != nil {
 		return
 	}
-	t.linger()
-}
-
-// linger lets what was written arrive. To close a connection that still has bytes to read would
-// take back what is on the way.
-func (t *talk) linger() {
+	// To close a connection that has bytes to read would take back what is on the way to the other side.
 	if c, ok := t.conn.(interface{ CloseWrite() error }); ok && c.CloseWrite() == nil {
-		t.conn.SetReadDeadline(time.Now().Add(lingerTimeout))
 		io.CopyN(io.Discard, t.conn, handshakeBytes)
 	}
 }
 
-// lingerTimeout bounds the wait for the other side to close what was refused.
+// lingerTimeout bounds how long one who is refused may take to read why.
 const lingerTimeout = time.Second
 
 // limit makes a handshake end when its time is up or ctx ends. The caller undoes it.
@@ -101,20 +103,18 @@ func (m *Mesh) limit(ctx context.Context, conn net.Conn) (undo func()) {
 	}
 }
 
-// dial connects to addr and sets up TLS, if it is used.
-func (m *Mesh) dial(ctx context.Context, addr, host string) (net.Conn, error) {
+// dial connects to host:port and sets up TLS for a name, if it is used.
+func (m *Mesh) dial(ctx context.Context, addr, name string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.cfg.HandshakeTimeout)
 	defer cancel()
 	conn, err := m.cfg.Dial(ctx, addr)
-	if err != nil {
-		return nil, fmt.Errorf("dial: %w", err)
+	if err != nil || m.cfg.DialTLS == nil {
+		return conn, err
 	}
-	if m.cfg.DialTLS == nil {
-		return conn, nil
-	}
-	cfg := m.cfg.DialTLS.Clone()
+	cfg := m.cfg.DialTLS
 	if cfg.ServerName == "" {
-		cfg.ServerName = host
+		cfg = cfg.Clone()
+		cfg.ServerName = name
 	}
 	c := tls.Client(conn, cfg)
 	if err := c.HandshakeContext(ctx); err != nil {
@@ -124,24 +124,48 @@ func (m *Mesh) dial(ctx context.Context, addr, host string) (net.Conn, error) {
 	return c, nil
 }
 
+// seek dials a target. A name may stand for many servers and this one among them: another is tried each time.
+func (m *Mesh) seek(ctx context.Context, to *target) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(to.addr)
+	if err != nil || net.ParseIP(host) != nil || m.cfg.Lookup == nil {
+		return m.dial(ctx, to.addr, to.host)
+	}
+	lookup, cancel := context.WithTimeout(ctx, m.cfg.HandshakeTimeout)
+	defer cancel()
+	hosts, err := m.cfg.Lookup(lookup, host)
+	if err != nil || len(hosts) == 0 {
+		return nil, fmt.Errorf("look up %s: %w", host, err)
+	}
+	to.many = len(hosts) > 1
+	rand.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
+	var failures []error
+	for _, h := range hosts {
+		conn, err := m.dial(ctx, net.JoinHostPort(h, port), to.host)
+		if err == nil {
+			return conn, nil
+		}
+		failures = append(failures, err)
+	}
+	return nil, errors.Join(failures...)
+}
+
 // tlsError says what to do about a side that does not speak TLS.
 func tlsError(err error) error {
 	var plain tls.RecordHeaderError
 	if errors.As(err, &plain) {
-		return refuse("tls", "it does not speak TLS (%q), which cluster.tls asks for here: configure it on all servers of the cluster or on none",
-			clip(string(plain.RecordHeader[:])))
+		return refuse(codeTLS, "it does not speak TLS (%q): %s", clip(string(plain.RecordHeader[:])), adviceTLS)
 	}
 	return fmt.Errorf("TLS: %w", err)
 }
 
 // call dials a target, and carries the session that comes of it until it ends. An error means that none came of it.
 func (m *Mesh) call(ctx context.Context, to *target) error {
-	conn, err := m.dial(ctx, to.addr, to.host)
+	conn, err := m.seek(ctx, to)
 	if err != nil {
 		return err
 	}
 	undo := m.limit(ctx, conn)
-	t := &talk{conn: conn, strange: strangeAnswer}
+	t := &talk{conn: conn}
 	s, err := m.introduce(t, to)
 	if err != nil {
 		t.part(err)
@@ -165,8 +189,8 @@ func (m *Mesh) introduce(t *talk, to *target) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Hello.Member.check(); err != nil {
-		return nil, refuse("protocol", "%v", err)
+	if err := f.Hello.check(); err != nil {
+		return nil, err
 	}
 	f.Hello.Member.seenAt(to.host)
 	s := m.newSession(t.conn, f.Hello, to)

@@ -26,6 +26,7 @@ type target struct {
 	addr, host         string // host:port, and the host alone
 	username, password string
 	cancel             context.CancelFunc
+	many               bool // the name stands for many servers; used by its own goroutine only
 
 	// Guarded by the mesh's mutex.
 	seed bool
@@ -212,7 +213,8 @@ func (m *Mesh) failed(t *target, err error) (final bool) {
 		t.id = r.ID
 	}
 	closing := m.closing
-	if refused(err, codeSelf) != nil {
+	self := refused(err, codeSelf) != nil
+	if self && !t.many {
 		m.dropTarget(t)
 		final = true
 	}
@@ -220,11 +222,11 @@ func (m *Mesh) failed(t *target, err error) (final bool) {
 	switch {
 	case closing || errors.Is(err, context.Canceled):
 	case final:
-		m.log.Info("this server is among its own seeds: that one is forgotten", "addr", t.addr)
-	case refused(err, codeDuplicate) != nil:
+		m.log.Info("this server has found itself under an address that it has dialled: it is forgotten", "addr", t.addr)
+	case self || refused(err, codeDuplicate) != nil:
 		m.log.Debug("connected already", "addr", t.addr)
 	default:
-		if n, due := m.moans.due(t.addr + err.Error()); due {
+		if n, due := m.moans.due(t.addr + gist(err)); due {
 			m.log.Warn("cannot connect with another server of the cluster", "addr", t.addr, "attempt", n, "reason", err)
 		}
 	}
