@@ -39,6 +39,9 @@ func (s *Server) openTenants(o *conf.Options) error {
 		return err
 	}
 	s.tenants.source.Store(src)
+	for _, c := range st.trusting.trust.Claims() {
+		s.logger.Info("trusted operator", "name", c.Name, "key", c.Subject, "expires", expiryShown(c.Expires))
+	}
 	if st.trusting.system == "" {
 		s.logger.Warn("no operator names a system account: nobody can see events, and account JWTs cannot be pushed")
 		return nil
@@ -58,6 +61,14 @@ func (s *Server) openTenants(o *conf.Options) error {
 	}
 	s.serveClaims()
 	return nil
+}
+
+// expiryShown is the end of a token, in unix seconds, for people.
+func expiryShown(at int64) string {
+	if at <= 0 {
+		return "never"
+	}
+	return time.Unix(at, 0).UTC().Format(time.RFC3339)
 }
 
 // nextAccountSource is the resolver that o asks for, nil where that is the one which there is.
