@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"runnel/server/accounts"
+	"runnel/server/engine/interest"
 	"runnel/server/engine/replies"
 	"runnel/server/msgtrace"
 	"runnel/server/wire"
@@ -96,7 +97,7 @@ type Engine struct {
 	ended     atomic.Int64 // connections that are gone
 	slow      slowCounters
 	stalled   atomic.Int64
-	announcer announcer
+	announcer *interest.Announcer
 	requests  *requests // to other accounts that wait for answers
 
 	idle    chan *worker
@@ -127,14 +128,14 @@ func New(cfg Config) (*Engine, error) {
 		idle:       make(chan *worker, pooledWorkers),
 		checks:     make(chan struct{}, max(1, runtime.NumCPU()/2)),
 		byID:       make(map[uint64]*Conn),
-		announcer:  announcer{bell: make(chan struct{}, 1), watches: make(map[*interestWatch]struct{})},
+		announcer:  interest.New(),
 	}
 	e.settings.Store(&cfg.Settings)
 	e.clock.Store(time.Now().UnixNano())
 	ctx, cancel := context.WithCancel(context.Background())
 	e.stop = cancel
 	e.running.Go(func() { e.housekeeping(ctx) })
-	e.running.Go(func() { e.announcer.run(ctx) })
+	e.running.Go(func() { e.announcer.Run(ctx) })
 	if err := e.startPollers(cfg.Pollers); err != nil {
 		e.Close()
 		return nil, err
@@ -213,6 +214,13 @@ func (e *Engine) retire(t *totals) {
 	e.retired.InBytes += t.inBytes.Load()
 	e.retired.OutMessages += t.outMessages.Load()
 	e.retired.OutBytes += t.outBytes.Load()
+}
+
+// WatchInterest calls changed with whether anybody subscribed to a literal subject in account a, or to what other
+// accounts have imported it as, as [interest.Announcer.Watch] does: that imports have come or gone is seen at the next
+// tick of housekeeping. changed may use the engine.
+func (e *Engine) WatchInterest(a *accounts.Account, subject, queue string, changed func(bool)) (cancel func()) {
+	return e.announcer.Watch(a, subject, queue, changed)
 }
 
 // Counters returns the traffic of all connections, also of those that are gone.

@@ -69,7 +69,7 @@ func (e *Engine) housekeeping(ctx context.Context) {
 			}
 			e.sweepIdle()
 			e.expire(now)
-			e.announcer.refresh()
+			e.announcer.Refresh()
 			timer.Reset(e.settings.Load().tick())
 		}
 	}

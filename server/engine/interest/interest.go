@@ -1,4 +1,6 @@
-package engine
+// Package interest watches whether anybody subscribes to a subject: in an account, and in those that import the subject
+// from it.
+package interest
 
 import (
 	"context"
@@ -9,21 +11,25 @@ import (
 	"runnel/subjects"
 )
 
-// announcer tells those who watch interest what has changed, on a goroutine of its own: subscriptions come and go
-// under locks that a watcher must not have to think of.
-type announcer struct {
+// chainMost is through how many accounts a subject is followed at most. An import that leads in a circle is refused, but
+// while accounts change, some may be new already and others not.
+const chainMost = 16
+
+// Announcer tells those who watch interest what has changed, on a goroutine of its own, which runs Run: subscriptions
+// come and go under locks that a watcher must not have to think of. It is made by New and safe for concurrent use.
+type Announcer struct {
 	bell chan struct{} // has an element when something is due
 	// placing is held while the places of watches are changed, before any other lock.
 	placing sync.Mutex
-	watches map[*interestWatch]struct{} // guarded by placing
-	// mu guards what follows and all interestWatches. Nothing else is locked while it is held; it is taken with the
+	watches map[*watch]struct{} // guarded by placing
+	// mu guards what follows and what is in the watches. Nothing else is locked while it is held; it is taken with the
 	// lock of an interest tree held.
 	mu  sync.Mutex
-	due []*interestWatch // each once
+	due []*watch // each once
 }
 
-// interestWatch is one call of WatchInterest.
-type interestWatch struct {
+// watch is one call of Watch.
+type watch struct {
 	account        *accounts.Account
 	subject, queue string
 	changed        func(bool)
@@ -36,46 +42,54 @@ type interestWatch struct {
 	ended  bool
 }
 
-// place is a subject in one account, watched for an interestWatch.
+// place is a subject in one account, watched for a watch.
 type place struct {
 	account *accounts.Account
 	subject string
 	stamp   subjects.Stamp // while it holds, the same accounts import the subject
-	watch   *subjects.Watch
+	watched *subjects.Watch
 	matched bool // guarded by the announcer's mu
 }
 
-// WatchInterest calls changed with whether anybody subscribed to a literal subject in account a, or to what other
-// accounts have imported it as, with a queue whether that queue group has members: at once, and then whenever it has
-// changed. Changes that follow one another fast may be left out, the last one never; that imports have come or gone is
-// seen at the next tick of housekeeping. The calls come one after the other, so changed must be quick; it may use
-// the engine. It is not called any more once cancel was, but for a call that is under way. Nothing happens
-// to a watch whose account is removed: there is no interest any more.
-func (e *Engine) WatchInterest(a *accounts.Account, subject, queue string, changed func(bool)) (cancel func()) {
-	n := &e.announcer
-	w := &interestWatch{account: a, subject: subject, queue: queue, changed: changed, due: true} // nothing comes before the first call
-	n.placing.Lock()
-	n.place(w)
-	n.watches[w] = struct{}{}
-	n.placing.Unlock()
-	n.mu.Lock()
-	w.told = w.now
-	n.mu.Unlock()
+// New returns an Announcer without watches.
+func New() *Announcer {
+	return &Announcer{bell: make(chan struct{}, 1), watches: make(map[*watch]struct{})}
+}
+
+// Watch calls changed with whether anybody subscribed to a literal subject in account a, or to what other accounts have
+// imported it as, with a queue whether that queue group has members: at once, and then whenever it has changed. Changes
+// that follow one another fast may be left out, the last one never; that imports have come or gone is seen by Refresh.
+// The calls come one after the other, so changed must be quick. It is not called any more once cancel was, but for a
+// call that is under way. Nothing happens to a watch whose account is removed: there is no interest any more.
+func (n *Announcer) Watch(a *accounts.Account, subject, queue string, changed func(bool)) (cancel func()) {
+	w := &watch{account: a, subject: subject, queue: queue, changed: changed, due: true} // nothing comes before the first call
+	n.begin(w)
 	changed(w.told)
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	w.due = false
 	n.schedule(w)
-	n.mu.Unlock()
 	return func() { n.cancel(w) }
 }
 
+// begin finds out what w is told first.
+func (n *Announcer) begin(w *watch) {
+	n.placing.Lock()
+	defer n.placing.Unlock()
+	n.place(w)
+	n.watches[w] = struct{}{}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	w.told = w.now
+}
+
 // cancel ends w.
-func (n *announcer) cancel(w *interestWatch) {
+func (n *Announcer) cancel(w *watch) {
 	n.placing.Lock()
 	defer n.placing.Unlock()
 	delete(n.watches, w)
 	for _, p := range w.places {
-		p.account.Interest().Unwatch(p.watch)
+		p.account.Interest().Unwatch(p.watched)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -83,7 +97,7 @@ func (n *announcer) cancel(w *interestWatch) {
 }
 
 // place finds out where subscriptions count for w, and watches there what is not watched yet. placing is held.
-func (n *announcer) place(w *interestWatch) {
+func (n *Announcer) place(w *watch) {
 	places := appendPlaces(nil, w.account, w.subject, 0)
 	for i, p := range places {
 		known := func(old *place) bool { return old.account == p.account && old.subject == p.subject }
@@ -92,11 +106,11 @@ func (n *announcer) place(w *interestWatch) {
 			places[i] = w.places[j]
 			continue
 		}
-		p.watch = p.account.Interest().Watch(p.subject, w.queue, func(matched bool) { n.note(w, p, matched) })
+		p.watched = p.account.Interest().Watch(p.subject, w.queue, func(matched bool) { n.note(w, p, matched) })
 	}
 	for _, old := range w.places {
 		if !slices.Contains(places, old) {
-			old.account.Interest().Unwatch(old.watch)
+			old.account.Interest().Unwatch(old.watched)
 		}
 	}
 	n.mu.Lock()
@@ -122,8 +136,8 @@ func appendPlaces(places []*place, a *accounts.Account, subject string, chain in
 	return places
 }
 
-// refresh looks whether imports have come or gone since the last time.
-func (n *announcer) refresh() {
+// Refresh looks whether imports have come or gone since the last time.
+func (n *Announcer) Refresh() {
 	n.placing.Lock()
 	defer n.placing.Unlock()
 	for w := range n.watches {
@@ -137,7 +151,7 @@ func (n *announcer) refresh() {
 }
 
 // note takes a change. The tree is locked.
-func (n *announcer) note(w *interestWatch, p *place, matched bool) {
+func (n *Announcer) note(w *watch, p *place, matched bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	p.matched = matched
@@ -145,13 +159,13 @@ func (n *announcer) note(w *interestWatch, p *place, matched bool) {
 }
 
 // sum finds out whether there is interest in any place. mu is held.
-func (n *announcer) sum(w *interestWatch) {
+func (n *Announcer) sum(w *watch) {
 	w.now = slices.ContainsFunc(w.places, func(p *place) bool { return p.matched })
 	n.schedule(w)
 }
 
 // schedule has w told what it does not know. mu is held.
-func (n *announcer) schedule(w *interestWatch) {
+func (n *Announcer) schedule(w *watch) {
 	if w.due || w.now == w.told {
 		return
 	}
@@ -163,8 +177,8 @@ func (n *announcer) schedule(w *interestWatch) {
 	}
 }
 
-// run tells watchers until ctx ends.
-func (n *announcer) run(ctx context.Context) {
+// Run tells watchers until ctx ends.
+func (n *Announcer) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -184,7 +198,7 @@ func (n *announcer) run(ctx context.Context) {
 }
 
 // take tells whether w has something to learn still, which is what told then says.
-func (n *announcer) take(w *interestWatch) bool {
+func (n *Announcer) take(w *watch) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	w.due = false
