@@ -71,14 +71,11 @@ func (h *harness) connectAs(user, name string, subscriptions ...string) *client 
 	return c
 }
 
-// ask publishes a message that asks to have its way told, with further header lines.
+// askTrace publishes a message that asks to have its way told, with further header lines.
 func (c *client) askTrace(destination, subject, reply string, lines ...string) {
 	c.t.Helper()
-	header := "NATS/1.0\r\nNats-Trace-Dest: " + destination + "\r\n"
-	for _, l := range lines {
-		header += l + "\r\n"
-	}
-	header += "\r\n"
+	fields := append([]string{"NATS/1.0", "Nats-Trace-Dest: " + destination}, lines...)
+	header := strings.Join(fields, "\r\n") + "\r\n\r\n"
 	c.send("HPUB %s %s %d %d\r\n%shello\r\n", subject, reply, len(header), len(header)+5, header)
 }
 
