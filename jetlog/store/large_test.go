@@ -57,6 +57,13 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
+// inUse is the heap with what nobody needs any more.
+func inUse() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
 func timed(t testing.TB, what string, n int, do func()) {
 	t.Helper()
 	took := make([]time.Duration, n)
@@ -115,7 +122,7 @@ func TestLargeSubjects(t *testing.T) {
 	subject := func(i int) string { return fmt.Sprintf("S.devices.region.%08d.state", i) }
 	start := time.Now()
 	fill(t, stream, *large, subject)
-	t.Logf("%d subjects in %v", *large, time.Since(start))
+	t.Logf("%d subjects in %v; about %d MiB in use", *large, time.Since(start), inUse()>>20)
 	if err := s.Flush(); err != nil {
 		t.Fatal(err)
 	}
@@ -135,6 +142,11 @@ func TestLargeSubjects(t *testing.T) {
 		}
 	})
 	t.Logf("heap: %d MiB more", (int64(heap())-int64(before))>>20)
+	timed(t, "count the subjects", 1, func() {
+		if n, err := stream.CountSubjects(t.Context()); err != nil || n != *large {
+			t.Fatalf("%d subjects, %v", n, err)
+		}
+	})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
