@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"runnel/server/accounts"
+	"runnel/server/engine/chunks"
 	"runnel/server/engine/interest"
 	"runnel/server/engine/replies"
 	"runnel/server/msgtrace"
@@ -88,7 +89,7 @@ type Engine struct {
 	settings   atomic.Pointer[Settings]
 	// traced is Config's, nil when nobody tells the ways of messages.
 	traced func(*accounts.Account, string, *msgtrace.Trace)
-	chunks chunkPools
+	chunks chunks.Pools
 	names  interner
 	nextID atomic.Uint64
 	// clock is unix nanoseconds, renewed by housekeeping and by pollers once a batch: good for time-outs,

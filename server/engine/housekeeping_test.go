@@ -108,7 +108,7 @@ func TestStaleStage(t *testing.T) {
 func TestWorkerForgetsSlowTarget(t *testing.T) {
 	x := newFixture(t, openConfig)
 	slow := x.connect(&fakeSocket{t: t, generous: true}, "")
-	slow.out.queue.append(&x.chunks, make([]byte, parkBytes+1))
+	slow.out.queue.Append(&x.chunks, make([]byte, parkBytes+1))
 	slow.Send([]byte("PING\r\n"))
 	if w := x.borrow(); w.slow != nil {
 		t.Error("a worker that is given back still names a slow target")

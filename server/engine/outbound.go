@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+
+	"runnel/server/engine/chunks"
 )
 
 // errWouldBlock says that a socket took less than it was offered; the transport will drain the rest when the
@@ -37,7 +39,7 @@ type outbound struct {
 	writing bool
 	// edge: the socket became writable while somebody was writing, who must look again before leaving.
 	edge  bool
-	queue chunkQueue
+	queue chunks.Queue
 	// parked are those who wait for this connection to drain.
 	parked waiters
 	// stuckSince is the engine's coarse time of the last progress while something waits; 0 when nothing does.
@@ -92,7 +94,7 @@ func (o *outbound) claim(e *Engine, s *stage) verdict {
 	if o.state != outboundOpen {
 		return verdictDropped
 	}
-	if !o.writing && o.queue.bytes == 0 {
+	if !o.writing && o.queue.Bytes() == 0 {
 		o.writing = true
 		return verdictWrite
 	}
@@ -106,9 +108,9 @@ func (o *outbound) queued(e *Engine) verdict {
 		o.stuckSince.Store(e.clock.Load())
 	}
 	switch {
-	case o.queue.bytes > e.settings.Load().MaxPendingBytes:
+	case o.queue.Bytes() > e.settings.Load().MaxPendingBytes:
 		return verdictSlow
-	case o.queue.bytes > e.softLimit():
+	case o.queue.Bytes() > e.softLimit():
 		return verdictPark
 	}
 	return verdictQueued
@@ -127,13 +129,13 @@ func (o *outbound) release(e *Engine, t transport, s *stage, n int) (v verdict, 
 	v = verdictDone
 	total := s.bytes()
 	if n < total {
-		var rest chunkQueue
+		var rest chunks.Queue
 		s.copyTo(&rest, &e.chunks, n)
-		o.queue.prepend(&rest)
+		o.queue.Prepend(&rest)
 		v = o.queued(e)
 		t.arm()
 	}
-	more = o.queue.bytes > 0 && (n == total || o.edge)
+	more = o.queue.Bytes() > 0 && (n == total || o.edge)
 	o.edge = false
 	o.finish(t)
 	return v, more
@@ -141,7 +143,7 @@ func (o *outbound) release(e *Engine, t transport, s *stage, n int) (v verdict, 
 
 // finish shuts the socket once a closing connection has nothing left to write. mu is held.
 func (o *outbound) finish(t transport) {
-	if o.state == outboundClosing && o.queue.bytes == 0 && !o.writing {
+	if o.state == outboundClosing && o.queue.Bytes() == 0 && !o.writing {
 		o.state = outboundShut
 		t.shut()
 	}
@@ -150,7 +152,7 @@ func (o *outbound) finish(t transport) {
 // discard drops the queue of a connection that is shut, and closes the descriptor if its reader has gone.
 // mu is held and nobody writes.
 func (o *outbound) discard(e *Engine, t transport) {
-	o.queue.release(&e.chunks)
+	o.queue.Release(&e.chunks)
 	o.stuckSince.Store(0)
 	if o.state == outboundGone {
 		t.close()
@@ -166,14 +168,14 @@ func (o *outbound) take(out [][]byte, limit int, busy *bool) [][]byte {
 	if o.writing {
 		o.edge = true
 	}
-	if o.writing || o.state >= outboundShut || o.queue.bytes == 0 {
+	if o.writing || o.state >= outboundShut || o.queue.Bytes() == 0 {
 		if busy != nil {
 			*busy = false
 		}
 		return out
 	}
 	o.writing = true
-	return o.queue.buffers(out, limit)
+	return o.queue.Buffers(out, limit)
 }
 
 // took ends the write that take began, of which n out of offered bytes were written. again tells that more
@@ -186,20 +188,20 @@ func (o *outbound) took(e *Engine, t transport, n, offered int) (again bool, wok
 		o.discard(e, t)
 		return false, o.unpark()
 	}
-	o.queue.consume(&e.chunks, n)
+	o.queue.Consume(&e.chunks, n)
 	switch {
-	case o.queue.bytes == 0:
+	case o.queue.Bytes() == 0:
 		o.stuckSince.Store(0)
 	case n > 0:
 		o.stuckSince.Store(e.clock.Load())
 	}
-	again = o.queue.bytes > 0 && (n == offered || o.edge)
+	again = o.queue.Bytes() > 0 && (n == offered || o.edge)
 	o.edge = false
-	if o.queue.bytes > 0 && !again {
+	if o.queue.Bytes() > 0 && !again {
 		t.arm()
 	}
 	o.finish(t)
-	if o.queue.bytes <= e.softLimit()/4 {
+	if o.queue.Bytes() <= e.softLimit()/4 {
 		woken = o.unpark()
 	}
 	return again, woken
@@ -215,7 +217,7 @@ func (o *outbound) unpark() waiters {
 func (o *outbound) park(e *Engine, p waiter) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.state != outboundOpen || o.queue.bytes <= e.softLimit() {
+	if o.state != outboundOpen || o.queue.Bytes() <= e.softLimit() {
 		return false
 	}
 	if o.parked == nil {
@@ -242,11 +244,11 @@ func (o *outbound) close(e *Engine, t transport, last []byte, drain bool) (flush
 		}
 		return false, woken
 	}
-	o.queue.append(&e.chunks, last)
+	o.queue.Append(&e.chunks, last)
 	o.state = outboundClosing
 	o.stuckSince.Store(e.clock.Load())
 	o.finish(t)
-	return !o.writing && o.queue.bytes > 0, woken
+	return !o.writing && o.queue.Bytes() > 0, woken
 }
 
 // gone is called by the transport when its reader has ended: the descriptor is closed, now or by the writer
@@ -265,5 +267,5 @@ func (o *outbound) gone(e *Engine, t transport) (woken waiters) {
 func (o *outbound) waiting() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.queue.bytes
+	return o.queue.Bytes()
 }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+
+	"runnel/server/engine/chunks"
 )
 
 // fakeSocket takes as much as chance says. Whatever may happen in a real one while a write is under way happens
@@ -150,9 +152,9 @@ func (p *play) end(drain bool) {
 	p.cut = p.cut || !drain
 	p.conn.end(ReasonKicked, text, drain)
 	// Others use memory that is free again.
-	for _, size := range []int{smallChunk, largeChunk} {
-		c := p.x.chunks.get(size)
-		p.x.chunks.put(append(c, randomBytes(p.random, size)...))
+	for _, size := range []int{chunks.Small, chunks.Large} {
+		c := p.x.chunks.Get(size)
+		p.x.chunks.Put(append(c, randomBytes(p.random, size)...))
 	}
 }
 
@@ -281,7 +283,7 @@ func TestParkOnce(t *testing.T) {
 	if slow.out.park(x.Engine, publisher) {
 		t.Error("parked although nothing waits")
 	}
-	slow.out.queue.append(&x.chunks, make([]byte, parkBytes+1))
+	slow.out.queue.Append(&x.chunks, make([]byte, parkBytes+1))
 	for range 100 {
 		if !slow.out.park(x.Engine, publisher) {
 			t.Fatal("not parked although much waits")
@@ -324,14 +326,14 @@ func TestSoftLimit(t *testing.T) {
 		if got := x.softLimit(); got != tt.want {
 			t.Errorf("max_pending %d: soft limit %d, want %d", tt.most, got, tt.want)
 		}
-		c.out.queue.append(&x.chunks, make([]byte, tt.want))
+		c.out.queue.Append(&x.chunks, make([]byte, tt.want))
 		c.out.queued(x.Engine)
 		woken := new(counting)
 		a := alarm{woken}
 		if c.crowded() || c.out.park(x.Engine, a) {
 			t.Errorf("max_pending %d: crowded with %d bytes", tt.most, tt.want)
 		}
-		c.out.queue.append(&x.chunks, make([]byte, 1))
+		c.out.queue.Append(&x.chunks, make([]byte, 1))
 		if !c.crowded() || !c.out.park(x.Engine, a) || !c.out.park(x.Engine, alarm{woken}) {
 			t.Errorf("max_pending %d: not crowded with %d bytes", tt.most, tt.want+1)
 		}
@@ -355,7 +357,7 @@ func TestEndWakes(t *testing.T) {
 		slow := x.connect(&fakeSocket{t: t, random: rand.New(rand.NewPCG(1, 1)), generous: true}, "")
 		sleeper := &fakeSocket{t: t}
 		publisher := x.connect(sleeper, "")
-		slow.out.queue.append(&x.chunks, make([]byte, parkBytes+1))
+		slow.out.queue.Append(&x.chunks, make([]byte, parkBytes+1))
 		if !slow.out.park(x.Engine, publisher) {
 			t.Fatal("not parked although much waits")
 		}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"runnel/server/engine/chunks"
 	"runnel/server/wire"
 )
 
@@ -290,7 +291,7 @@ func (p *poller) resume(t *pollTransport) {
 	c.carry = nil
 	p.input(t, sent)
 	p.w.flush() // sent may be borrowed, and is not the poller's to keep
-	p.engine.chunks.put(sent)
+	p.engine.chunks.Put(sent)
 }
 
 // later has t read in the next turn.
@@ -312,7 +313,7 @@ func (p *poller) read(t *pollTransport) {
 		return
 	case c.has(flagSuspended):
 		return // waking reads it
-	case cap(c.carry) > largeChunk:
+	case cap(c.carry) > chunks.Large:
 		p.readLarge(t)
 		return
 	}
@@ -328,7 +329,7 @@ func (p *poller) read(t *pollTransport) {
 		return
 	}
 	if c.carry != nil {
-		p.engine.chunks.put(c.carry)
+		p.engine.chunks.Put(c.carry)
 		c.carry = nil
 	}
 	end := have + n
@@ -389,8 +390,8 @@ func (p *poller) input(t *pollTransport, b []byte) {
 	if err == nil {
 		want = max(want, p.w.parser.Need())
 	}
-	if len(rest) <= largeChunk && want <= largeChunk {
-		c.carry = append(p.engine.chunks.get(len(rest)), rest...)
+	if len(rest) <= chunks.Large && want <= chunks.Large {
+		c.carry = append(p.engine.chunks.Get(len(rest)), rest...)
 	} else {
 		c.carry = append(make([]byte, 0, want), rest...)
 	}
@@ -465,7 +466,7 @@ func (p *poller) end(t *pollTransport, reason Reason) {
 	p.mu.Unlock()
 	t.ended = true
 	if t.conn.carry != nil {
-		p.engine.chunks.put(t.conn.carry)
+		p.engine.chunks.Put(t.conn.carry)
 	}
 	t.conn.ended(reason)
 }

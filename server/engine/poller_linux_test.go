@@ -29,7 +29,7 @@ func TestParkListIsBounded(t *testing.T) {
 	x := newFixture(t, openConfig)
 	p := idlePoller(t, x)
 	slow := x.connect(&fakeSocket{t: t, random: rand.New(rand.NewPCG(1, 1))}, "")
-	slow.out.queue.append(&x.chunks, make([]byte, parkBytes+1))
+	slow.out.queue.Append(&x.chunks, make([]byte, parkBytes+1))
 	publisher := &pollTransport{poller: p, fd: -1}
 	publisher.conn = x.connect(publisher, "")
 	for turn := range 100 {

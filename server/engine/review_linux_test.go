@@ -14,7 +14,7 @@ func TestParksWhoPresses(t *testing.T) {
 	x := newFixture(t, openConfig)
 	p := idlePoller(t, x)
 	slow := x.connect(&fakeSocket{t: t, random: rand.New(rand.NewPCG(1, 1))}, "")
-	slow.out.queue.append(&x.chunks, make([]byte, parkBytes+1))
+	slow.out.queue.Append(&x.chunks, make([]byte, parkBytes+1))
 	x.subscribe(slow, "a", "", "1")
 	publisher, other := &pollTransport{poller: p, fd: -1}, &pollTransport{poller: p, fd: -1}
 	for _, tr := range []*pollTransport{publisher, other} {

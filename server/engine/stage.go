@@ -1,6 +1,9 @@
 package engine
 
-import "runnel/server/accounts"
+import (
+	"runnel/server/accounts"
+	"runnel/server/engine/chunks"
+)
 
 const (
 	// stageBytes is the size up to which a stage collects before it is flushed.
@@ -81,11 +84,11 @@ func (s *stage) buffers(out [][]byte) [][]byte {
 }
 
 // copyTo appends all but the first skip bytes to q.
-func (s *stage) copyTo(q *chunkQueue, pools *chunkPools, skip int) {
+func (s *stage) copyTo(q *chunks.Queue, pools *chunks.Pools, skip int) {
 	put := func(p []byte) {
 		n := min(skip, len(p))
 		skip -= n
-		q.append(pools, p[n:])
+		q.Append(pools, p[n:])
 	}
 	from := 0
 	for _, b := range s.borrows {
