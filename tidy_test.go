@@ -82,6 +82,7 @@ var layers = []layer{
 	{"server/operator", "subjects server/accounts", natsjwt + " " + nkeys},
 	{"server/callout", "headers server/wire", natsjwt + " " + nkeys},
 	{"server/preamble", "", ""},
+	{"server/deadlines", "", ""},
 	{"server/operator/resolver", "", ""},
 	{"server/jetstream/api", "subjects headers jetlog/config", ""},
 	{"server/jetstream/claims", "", ""},
@@ -122,7 +123,7 @@ var layers = []layer{
 	{
 		"server",
 		"subjects headers conf jetlog/vfs jetlog jetlog/seal jetlog/segment jetlog/wal jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
-			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/preamble server/operator server/sharing",
+			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/deadlines server/preamble server/operator server/operator/resolver server/sharing",
 		nkeys,
 	},
 	{"server/servertest", "conf server", natsgo},

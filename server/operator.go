@@ -100,6 +100,11 @@ func (t *trusting) refuseOthers(o *conf.Options) error {
 	return errors.Join(errs...)
 }
 
+// follows reports whether a reload may put t in the place of another one.
+func (t *trusting) follows(other *trusting) bool {
+	return (t == nil) == (other == nil) && (t == nil || t.system == other.system)
+}
+
 // operatorToken is the JWT that an entry of `operator` is, or that is in the file of that name.
 func operatorToken(text string) (string, error) {
 	if operator.LooksLikeToken(text) {

@@ -612,3 +612,81 @@ func TestOperatorExample(t *testing.T) {
 	w.connect(w.ua, w.userJWT(w.a, w.a, w.ua, nil))
 	mustContain(t, "deletion", w.remove(w.operator, w.a.public), `"code":200`)
 }
+
+// TestOperatorKeysReload: a reload reads the operator's file again, and what a key has signed ends with the key.
+func TestOperatorKeysReload(t *testing.T) {
+	w := newOperatorWorld(t)
+	first, second := newPair(t, nkeys.CreateOperator), newPair(t, nkeys.CreateOperator)
+	signing := newPair(t, nkeys.CreateAccount)
+	file := filepath.Join(t.TempDir(), "operator.jwt")
+	write := func(change func(*jwt.OperatorClaims)) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(w.operatorJWT(change)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	account := func(p, by pair) string {
+		c := jwt.NewAccountClaims(p.public)
+		c.SigningKeys.Add(signing.public)
+		return w.sign(by, c)
+	}
+	config := "operator: " + file + "\nresolver: MEMORY\nresolver_preload {\n" + w.sys.public + ": " + account(w.sys, second) + "\n" +
+		w.a.public + ": " + account(w.a, first) + "\n" + w.b.public + ": " + account(w.b, second) + "\n}\n"
+	write(func(c *jwt.OperatorClaims) { c.SigningKeys.Add(first.public, second.public) })
+	w.start(config)
+	a := w.watch(w.ua, w.userJWT(w.a, w.a, w.ua, nil))
+	b := w.watch(w.ub, w.userJWT(w.b, w.b, w.ub, nil))
+	signed := w.watch(w.ua, w.userJWT(w.b, signing, w.ua, nil))
+	write(func(c *jwt.OperatorClaims) { c.SigningKeys.Add(second.public) })
+	reload(t, w.server, config)
+	a.ends(t, "account authentication expired")
+	w.refused(w.ua, w.userJWT(w.a, w.a, w.ua, nil), "not trusted")
+	if b.IsClosed() {
+		t.Error("an account that another key has signed has ended")
+	}
+	write(func(c *jwt.OperatorClaims) {
+		c.SigningKeys.Add(second.public)
+		c.StrictSigningKeyUsage = true
+	})
+	reload(t, w.server, config)
+	b.ends(t, "authorization violation")
+	if signed.IsClosed() {
+		t.Error("a user whom a signing key has signed has gone")
+	}
+	write(func(c *jwt.OperatorClaims) {
+		c.SigningKeys.Add(second.public)
+		c.SystemAccount = w.b.public
+	})
+	if _, err := w.server.Reload(servertest.Options(t, config)); err == nil || !strings.Contains(err.Error(), "another system account") {
+		t.Errorf("another system account: got %v", err)
+	}
+}
+
+// TestOperatorCycle: accounts that import from each other come into use, and what would go in a circle does not work.
+func TestOperatorCycle(t *testing.T) {
+	w := newOperatorWorld(t)
+	shares := func(with pair) func(*jwt.AccountClaims) {
+		return func(c *jwt.AccountClaims) {
+			c.Exports.Add(&jwt.Export{Subject: "x", Type: jwt.Service}, &jwt.Export{Subject: jwt.Subject(c.Subject + ".>"), Type: jwt.Stream})
+			c.Imports.Add(
+				&jwt.Import{Account: with.public, Subject: "x", LocalSubject: "x", Type: jwt.Service},
+				&jwt.Import{Account: with.public, Subject: jwt.Subject(with.public + ".>"), Type: jwt.Stream},
+			)
+		}
+	}
+	w.startMemory("", map[pair]string{w.a: w.accountJWT(w.a, shares(w.b)), w.b: w.accountJWT(w.b, shares(w.a))})
+	a := w.connect(w.ua, w.userJWT(w.a, w.a, w.ua, nil))
+	mustContain(t, "log", w.log.take(), "import cycle", "not in force")
+	b := w.connect(w.ub, w.userJWT(w.b, w.b, w.ub, nil))
+	sub, err := a.SubscribeSync(w.b.public + ".news")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Publish(w.b.public+".news", []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	next(t, sub)
+}

@@ -29,6 +29,9 @@ func (s *Server) Reload(o *conf.Options) ([]conf.Change, error) {
 	default:
 		s.tenants.replace(next)
 	}
+	if err == nil {
+		s.tenants.doubt()
+	}
 	return changes, err
 }
 

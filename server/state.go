@@ -47,6 +47,9 @@ func (s *Server) newState(o *conf.Options) (*state, error) {
 	if st.trusting, err = newTrusting(o); err != nil {
 		return nil, err
 	}
+	if now := s.state.Load(); now != nil && !st.trusting.follows(now.trusting) {
+		return nil, errors.New("the operator names another system account: restart the server to apply it")
+	}
 	cfg := policyConfig(o)
 	st.trusting.configure(&cfg)
 	st.policy, errs[0] = s.registry.Compile(cfg)

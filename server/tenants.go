@@ -177,7 +177,7 @@ func (t *tenants) change(claims *operator.Account, pushed bool) *tenant {
 	defer t.changing.Unlock()
 	name := claims.Name()
 	one := t.known(name)
-	if one != nil && (!pushed && t.valid(name, time.Now()) != nil || one.claims.Load().Token() == claims.Token() && claims.Token() != "") {
+	if one != nil && (!pushed && t.valid(name, time.Now()) != nil || one.claims.Load().Same(claims)) {
 		return one
 	}
 	account := t.put(claims)
@@ -322,6 +322,28 @@ func (t *tenants) replace(next *accountSource) {
 			t.drop(name)
 		default:
 			t.server.logger.Error("an account stays as it is, since it cannot be looked for again", "error", err)
+		}
+	}
+}
+
+// doubt drops accounts that the operators would not sign any more: a reload has read the operators again.
+func (t *tenants) doubt() {
+	if t == nil {
+		return
+	}
+	trust, now := t.server.state.Load().trusting.trust, time.Now()
+	for _, name := range t.all() {
+		one := t.known(name)
+		if one == nil || one.claims.Load().Token() == "" {
+			continue
+		}
+		claims, err := trust.ReadAccount(one.claims.Load().Token(), name, now)
+		switch {
+		case err == nil:
+			t.change(claims, true) // the operator may want its users to be signed in another way
+		case !errors.Is(err, operator.ErrExpired): // an operator whose time is over since then is no reason
+			t.server.logger.Warn("an account is dropped", "error", err)
+			t.drop(name)
 		}
 	}
 }

@@ -85,6 +85,11 @@ func (a *Account) Label() string { return a.claims.Name }
 // Token is its JWT, empty after Bootstrap.
 func (a *Account) Token() string { return a.token }
 
+// Same reports whether both were read from the same token, for an operator that asks for the same.
+func (a *Account) Same(b *Account) bool {
+	return a.token != "" && a.token == b.token && a.strict == b.strict
+}
+
 // Issuer is the operator key that signed it.
 func (a *Account) Issuer() string { return a.claims.Issuer }
 
