@@ -22,6 +22,7 @@ accounts {
     exports [ {service: "ask.*", allow_trace: true}, {stream: "s.>"} ]
     mappings { old: new }
     msg_trace { dest: "traces.all", sampling: 100 }
+    limits { max_connections: 100, max_payload: 65536 }
   }
   B {
     users [ {user: b, password: b} ]
@@ -141,7 +142,7 @@ func TestAccountSharing(t *testing.T) {
 	s := servertest.Start(t, fmt.Sprintf(traceConfig, t.TempDir()))
 	sys := servertest.Connect(t, s, nats.UserInfo("sys", "sys"))
 	for account, want := range map[string]string{
-		"A": `"mappings":{"old":[{"subject":"new","weight":100}]},"exports":[` +
+		"A": `"limits":{"max_connections":100,"max_payload":65536},"mappings":{"old":[{"subject":"new","weight":100}]},"exports":[` +
 			`{"subject":"ask.*","type":"service","response_type":"Singleton"},{"subject":"s.\u003e","type":"stream"}]`,
 		"B": `"imports":[{"subject":"ask.*","account":"A","to":"q.*","local_subject":"q.*","type":"service","invalid":false,"share":false,"tracking":false},` +
 			`{"subject":"s.\u003e","account":"A","local_subject":"a.s.\u003e","type":"stream","invalid":false,"share":false,"tracking":false},`,

@@ -54,6 +54,7 @@ func (src source) AccountDetail(name string) (monitor.AccountDetail, bool) {
 		Complete:          true,
 		Connections:       int(a.Connections()),
 		Subscriptions:     a.Interest().Len(),
+		Limits:            shownLimits(a.Limits()),
 		Mappings:          shownMappings(shared.Mappings),
 		Exports:           shownExports(shared.Exports),
 		Imports:           shownImports(shared.Imports),
@@ -61,6 +62,27 @@ func (src source) AccountDetail(name string) (monitor.AccountDetail, bool) {
 	}
 	src.s.describeClaims(&out)
 	return out, true
+}
+
+// shownLimits are limits as /accountz has them, nil for none.
+func shownLimits(l accounts.Limits) *monitor.AccountLimits {
+	show := func(most int64) *int64 {
+		switch {
+		case most == accounts.Nothing:
+			return new(int64)
+		case most <= 0:
+			return nil
+		}
+		return &most
+	}
+	out := monitor.AccountLimits{
+		MaxConnections: show(l.MaxConnections), MaxLeafNodes: show(l.MaxLeafNodes),
+		MaxSubscriptions: show(l.MaxSubscriptions), MaxPayload: show(l.MaxPayload),
+	}
+	if out == (monitor.AccountLimits{}) {
+		return nil
+	}
+	return &out
 }
 
 // shownMappings are mappings as /accountz has them.

@@ -13,6 +13,7 @@ type AccountDetail struct {
 	LeafNodes         int                   `json:"leafnode_connections"`
 	Connections       int                   `json:"client_connections"`
 	Subscriptions     int                   `json:"subscriptions"`
+	Limits            *AccountLimits        `json:"limits,omitempty"` // nil without any
 	Mappings          map[string][]Mapping  `json:"mappings,omitempty"`
 	Exports           []Export              `json:"exports,omitempty"`
 	Imports           []Import              `json:"imports,omitempty"`
@@ -24,6 +25,14 @@ type AccountDetail struct {
 	RevokedUsers      map[string]time.Time  `json:"revoked_user,omitempty"`
 	SubscriptionStats *SubscriptionStats    `json:"sublist_stats,omitempty"`
 	Responses         map[string]ReplyRoute `json:"responses,omitempty"`
+}
+
+// AccountLimits bound what the users of an account may use together. A member is nil without limit; at 0 nothing is allowed.
+type AccountLimits struct {
+	MaxConnections   *int64 `json:"max_connections,omitempty"`
+	MaxLeafNodes     *int64 `json:"max_leafnodes,omitempty"`
+	MaxSubscriptions *int64 `json:"max_subscriptions,omitempty"`
+	MaxPayload       *int64 `json:"max_payload,omitempty"` // bytes
 }
 
 // Mapping is one destination of a subject mapping.

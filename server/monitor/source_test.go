@@ -245,6 +245,7 @@ func fakeConnections() []monitor.Connection {
 func fakeDetail() monitor.AccountDetail {
 	return monitor.AccountDetail{
 		Name: "A", UpdateTime: epoch.Add(-time.Hour), Complete: true, LeafNodes: 1, Connections: 2, Subscriptions: 2,
+		Limits:   &monitor.AccountLimits{MaxConnections: new(int64(100)), MaxLeafNodes: new(int64(0))},
 		Mappings: map[string][]monitor.Mapping{"m.a": {{Subject: "m.b", Weight: 100}}},
 		Exports: []monitor.Export{{
 			Subject: "sv.x", Type: "service", ResponseType: "Singleton", ApprovedAccounts: []string{"B"},
