@@ -148,7 +148,10 @@ func (s *Server) watchExpiry(c *engine.Conn) {
 	if l := loginOf(id); l != nil {
 		text = l.ends
 	}
-	s.expiry.set(c, at, text)
+	s.expiry.Put(c, at, text)
+	if c.Reason() != engine.ReasonNone {
+		s.expiry.Remove(c) // Closed may have done so before
+	}
 }
 
 // AuthRequired implements engine.Handler. With a no_auth_user it is true as well: also a client that could do
@@ -195,7 +198,7 @@ func (s *Server) Connected(c *engine.Conn) {
 // Closed implements engine.Handler. A client that never got as far as CONNECT was not announced, so its end is
 // not either.
 func (s *Server) Closed(c *engine.Conn) {
-	s.expiry.forget(c)
+	s.expiry.Remove(c)
 	if a := c.Account(); a != nil {
 		a.RemoveConnection()
 	}

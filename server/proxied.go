@@ -16,6 +16,9 @@ import (
 const preambleTimeout = 5 * time.Second
 
 // proxiedConn is a connection that may begin with a preamble of a load balancer, which Read takes off.
+//
+// Invariant: nothing behind the preamble is read before it is done with, so that the socket itself can be served then:
+// only a client that comes without a preamble leaves something ahead, and is served through the proxiedConn for good.
 type proxiedConn struct {
 	net.Conn
 	source netip.AddrPort // what the preamble says, not valid for nothing

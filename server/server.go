@@ -18,6 +18,7 @@ import (
 	"runnel/jetlog/store"
 	"runnel/server/accounts"
 	"runnel/server/callout"
+	"runnel/server/deadlines"
 	"runnel/server/engine"
 	"runnel/server/jetstream"
 	"runnel/server/monitor"
@@ -54,9 +55,10 @@ type Server struct {
 	capacity  atomic.Pointer[capacity] // of all streams together; nil without JetStream
 
 	// state is what a reload replaces as a whole.
-	state      atomic.Pointer[state]
-	lameDuck   atomic.Bool // set once, when the good-bye begins
-	expiry     expiry
+	state    atomic.Pointer[state]
+	lameDuck atomic.Bool // set once, when the good-bye begins
+	// expiry closes connections when their credentials end, with a text that they are told.
+	expiry     *deadlines.Set[*engine.Conn, string]
 	totalConns atomic.Uint64 // that came, also those that were turned away then
 	staleConns atomic.Int64  // cut off for unanswered pings
 	// handshaking is how many TLS handshakes are under way, which is bounded as connections are.
@@ -92,7 +94,10 @@ func Open(o *conf.Options, logger *slog.Logger) (*Server, error) {
 		start:    time.Now(),
 		registry: accounts.NewRegistry(),
 		closed:   newClosedRing(o.Limits.MaxClosedClients),
-		done:     make(chan struct{}),
+		expiry: deadlines.New(func(c *engine.Conn, text string) {
+			c.Close(engine.ReasonAuthExpired, text)
+		}),
+		done: make(chan struct{}),
 	}
 	s.ending, s.stop = context.WithCancel(context.Background())
 	if err := s.makeKeys(); err != nil {
@@ -276,7 +281,7 @@ func (s *Server) Close() error {
 	s.shutdown.Do(func() {
 		s.listeners.close()
 		s.closeJetStream()
-		s.expiry.stop()
+		s.expiry.Stop()
 		s.tenants.close()
 		s.calloutNow().close() // the engine waits for those who wait for it
 		s.engine.Close()
