@@ -5,7 +5,6 @@ import (
 
 	"runnel/server/accounts"
 	"runnel/server/engine/latency"
-	"runnel/server/engine/replies"
 	"runnel/subjects"
 )
 
@@ -116,9 +115,4 @@ func (e *entry) enter(x *accounts.Crossings, a *accounts.Account, subject string
 // nobody tells whether e leads nowhere at all.
 func (e *entry) nobody() bool {
 	return len(e.plain)+len(e.queues) == 0 && e.flags&entryLeaves == 0
-}
-
-// isReply tells whether subject is one for answers to a request of another account.
-func isReply(subject []byte) bool {
-	return len(subject) > len(replies.Prefix) && string(subject[:len(replies.Prefix)]) == replies.Prefix
 }

@@ -9,6 +9,7 @@ import (
 	"runnel/server/accounts"
 	"runnel/server/engine/latency"
 	"runnel/server/engine/replies"
+	"runnel/server/engine/reserved"
 	"runnel/server/msgtrace"
 	"runnel/server/wire"
 )
@@ -53,7 +54,7 @@ func (w *worker) leave(e *entry) (delivered int) {
 			}
 		}
 	}
-	if isReply(outer.to) && w.passAnswer(e.profile.Account(), outer) {
+	if reserved.Reply(outer.to) && w.passAnswer(e.profile.Account(), outer) {
 		delivered++
 	}
 	return delivered
@@ -162,7 +163,7 @@ func (w *worker) passAnswer(at *accounts.Account, outer *letter) bool {
 	l.reply = l.reply[:0]
 	switch {
 	case len(outer.reply) == 0:
-	case bytes.HasPrefix(outer.reply, ackPrefix):
+	case reserved.Ack(outer.reply):
 		l.reply = append(l.reply, outer.reply...) // clients find in it where the message is in its stream
 	default:
 		l.reply = w.ask(l.reply, &request{

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"runnel/server/accounts"
+	"runnel/server/engine/reserved"
 	"runnel/server/msgtrace"
 )
 
@@ -27,7 +28,7 @@ func (m *Message) Bytes() int {
 }
 
 // Crossed tells whether an answer to the message goes to another account: it is a request that came by an import.
-func (m *Message) Crossed() bool { return isReply(m.Reply) }
+func (m *Message) Crossed() bool { return reserved.Reply(m.Reply) }
 
 // cloneBytes is the size up to which a clone has its bytes beside it: with it, a clone is one allocation of 256 bytes.
 const cloneBytes = 144

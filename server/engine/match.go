@@ -1,12 +1,11 @@
 package engine
 
 import (
-	"bytes"
 	"slices"
 	"unsafe"
 
 	"runnel/server/accounts"
-	"runnel/server/engine/replies"
+	"runnel/server/engine/reserved"
 	"runnel/subjects"
 )
 
@@ -230,50 +229,10 @@ func (m *matchCache) find(p *accounts.Profile, subject []byte, h uint64, from or
 	return e
 }
 
-// ackPrefix begins the subjects of acknowledgements: of a stream's consumer, by the four tokens that they have in
-// common, and then the sequences and times of a message.
-var ackPrefix = []byte("$JS.ACK.")
-
-// replyPrefix begins those of answers from other accounts: all that one account is answered has three tokens in common.
-var replyPrefix = []byte(replies.Prefix)
-
-// prefixOf returns the part of a subject that it has in common with others: all but the last token; if below is
-// true, all but several. It is empty when no entry could serve them together.
-func prefixOf(subject []byte) (prefix []byte, below bool) {
-	if bytes.HasPrefix(subject, ackPrefix) {
-		return commonTokens(subject, len(ackPrefix)), true
-	}
-	if bytes.HasPrefix(subject, replyPrefix) {
-		return commonTokens(subject, len(replyPrefix)), true
-	}
-	dot := bytes.LastIndexByte(subject, '.')
-	if dot <= 0 || dot == len(subject)-1 {
-		return nil, false
-	}
-	return subject[:dot+1], false
-}
-
-// commonTokens returns the beginning of a subject up to end, and two tokens more; nothing when it has no more, or is
-// malformed.
-func commonTokens(subject []byte, end int) []byte {
-	for range 2 {
-		next := bytes.IndexByte(subject[end:], '.') + 1
-		if next == 0 {
-			return nil
-		}
-		end += next
-	}
-	rest := subject[end:]
-	if malformed := len(rest) == 0 || rest[0] == '.' || rest[len(rest)-1] == '.' || bytes.Contains(rest, []byte("..")); malformed {
-		return nil
-	}
-	return subject[:end]
-}
-
 // lookupPrefix serves subjects that differ in their last tokens only, as reply subjects do, with one entry.
 // It returns nil when the subject needs an entry of its own.
 func (m *matchCache) lookupPrefix(p *accounts.Profile, subject []byte) *entry {
-	prefix, below := prefixOf(subject)
+	prefix, below := reserved.Series(subject)
 	if len(prefix) == 0 {
 		return nil
 	}
@@ -316,7 +275,7 @@ func (m *matchCache) fillPrefix(p *accounts.Profile, prefix []byte, below bool, 
 	}
 	var same bool
 	m.found, same = match(prefix, m.found[:0])
-	if !uniform || !same || reservedPrefix(prefix) {
+	if !uniform || !same || reserved.Publish(prefix) {
 		e.flags |= entryVaries
 		return e
 	}
@@ -332,7 +291,7 @@ func (m *matchCache) fillPrefix(p *accounts.Profile, prefix []byte, below bool, 
 		}
 	}
 	e.resolve(kept, "")
-	if isReply(prefix) {
+	if reserved.Reply(prefix) {
 		e.flags |= entryLeaves
 	}
 	return e
@@ -372,7 +331,7 @@ func (m *matchCache) fill(p *accounts.Profile, subject []byte, h uint64, from or
 	if e.flags&entryDrawn != 0 {
 		return e
 	}
-	if !p.CanPublish(to) || reservedPrefix(subject) && p.Account().Name() != accounts.SystemName {
+	if !p.CanPublish(to) || reserved.Publish(subject) && p.Account().Name() != accounts.SystemName {
 		e.flags |= entryDenied
 	}
 	m.found = p.Account().Interest().Match(subject, m.found[:0])
@@ -383,15 +342,10 @@ func (m *matchCache) fill(p *accounts.Profile, subject []byte, h uint64, from or
 			m.cross(e, p.Account(), to, 0)
 		}
 	}
-	if isReply(subject) {
+	if reserved.Reply(subject) {
 		e.flags |= entryLeaves
 	}
 	return e
-}
-
-// reservedPrefix tells whether clients may not publish to subject whatever their permissions say.
-func reservedPrefix(subject []byte) bool {
-	return bytes.HasPrefix(subject, []byte("_GR_.")) || bytes.HasPrefix(subject, []byte("$NRG."))
 }
 
 // resolve turns the subscriptions found in one account into targets. subject is what they are sent the messages on;

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"runnel/server/accounts"
+	"runnel/server/engine/reserved"
 	"runnel/server/msgtrace"
 	"runnel/server/wire"
 	"runnel/subjects"
@@ -53,7 +54,7 @@ func (w *worker) publishTraced(c *Conn, f *wire.Frame) (handled bool, err error)
 	w.inMessages++
 	w.inBytes += int64(f.BodyBytes)
 	a, to := w.profile.Account(), []byte(e.destination)
-	if !e.own && (!w.profile.CanPublish(e.destination) || reservedPrefix(to) && a.Name() != accounts.SystemName) {
+	if !e.own && (!w.profile.CanPublish(e.destination) || reserved.Publish(to) && a.Name() != accounts.SystemName) {
 		w.deny(c, "Publish to", to)
 		return true, nil
 	}

@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"bytes"
 	"time"
 
+	"runnel/server/engine/reserved"
 	"runnel/server/msgtrace"
 	"runnel/server/wire"
 )
@@ -27,7 +27,7 @@ func (w *worker) publish(c *Conn, f *wire.Frame) error {
 	w.inMessages++
 	w.inBytes += int64(f.BodyBytes)
 	e := w.match.lookup(w.profile, f.Subject)
-	if e.flags != 0 || w.flags&flagsSlow != 0 || f.Reply != nil && reservedReply(f.Reply) {
+	if e.flags != 0 || w.flags&flagsSlow != 0 || f.Reply != nil && reserved.AsReply(f.Reply) {
 		return w.publishSlow(c, e, f)
 	}
 	delivered := 0
@@ -120,7 +120,7 @@ func appendPrefix(b []byte, header bool, subject []byte, sid string) []byte {
 
 // publishSlow is publish with everything that is rare.
 func (w *worker) publishSlow(c *Conn, e *entry, f *wire.Frame) error {
-	if f.Reply != nil && reservedReply(f.Reply) {
+	if f.Reply != nil && reserved.AsReply(f.Reply) {
 		w.deny(c, "Publish with Reply of", f.Reply)
 		return nil
 	}
@@ -242,16 +242,4 @@ func (w *worker) deny(c *Conn, what string, subject []byte) {
 	}
 	w.reply(c, wire.AppendErr(nil, text))
 	w.engine.logger.Error("permissions violation", "cid", c.id, "user", c.User(), "attempt", what, "subject", string(subject))
-}
-
-// reservedReply tells whether no client may ask for answers on this subject: answers there would be taken
-// for what the server makes itself.
-func reservedReply(reply []byte) bool {
-	switch reply[0] {
-	case '_':
-		return bytes.HasPrefix(reply, []byte("_R_.")) || bytes.HasPrefix(reply, []byte("_GR_."))
-	case '$':
-		return bytes.HasPrefix(reply, []byte("$JS.ACK."))
-	}
-	return false
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"runnel/server/accounts"
+	"runnel/server/engine/reserved"
 )
 
 // Publisher publishes messages of the server itself in batches: what it is given is staged, and written by Flush, or
@@ -50,7 +51,7 @@ func (p *Publisher) NoResponders(c *Conn, subject, reply string) bool {
 	if profile == nil || reply == "" || !c.has(flagNoResponders) {
 		return false
 	}
-	for isReply([]byte(reply)) { // the request has come from another account
+	for reserved.Reply([]byte(reply)) { // the request has come from another account
 		r, ok := p.engine.requests.Close([]byte(reply))
 		if !ok {
 			return false
