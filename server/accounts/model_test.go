@@ -245,7 +245,7 @@ func answers(t *testing.T, a *accounts.Account, all []string) map[string]string 
 // subject may be said to be of no concern when it is.
 func TestCrossingsModel(t *testing.T) {
 	all := everySubject()
-	for seed := range uint64(25) {
+	for seed := range uint64(10) {
 		for _, reload := range []bool{false, true} {
 			random := rand.New(rand.NewPCG(seed, 2))
 			r := accounts.NewRegistry()
