@@ -123,11 +123,11 @@ func TestQuietMeshKeepsItsLinks(t *testing.T) {
 	inNetwork(t, func(t *testing.T, n *network) {
 		a, b := start(t, config(n, "a", "b:1")), start(t, config(n, "b", "a:1"))
 		after(2 * time.Second)
-		dials := n.dials
+		dials := n.dialled()
 		after(time.Hour)
 		wantMesh(t, usual(), a, b)
-		if n.dials != dials {
-			t.Errorf("%d connections were dialled in an hour", n.dials-dials)
+		if n.dialled() != dials {
+			t.Errorf("%d connections were dialled in an hour", n.dialled()-dials)
 		}
 		a.close()
 		b.close()
@@ -157,8 +157,8 @@ func TestDynamicNameYields(t *testing.T) {
 				want, dynamic := strings.CutSuffix(tt.want, "*")
 				for _, s := range servers {
 					self := s.mesh.Self()
-					if self.Cluster != want || self.Dynamic != dynamic || s.self.Cluster != want {
-						t.Errorf("%s is in %q (dynamic: %v) and was told %q, want %q", self.Name, self.Cluster, self.Dynamic, s.self.Cluster, want)
+					if self.Cluster != want || self.Dynamic != dynamic || s.cluster() != want {
+						t.Errorf("%s is in %q (dynamic: %v) and was told %q, want %q", self.Name, self.Cluster, self.Dynamic, s.cluster(), want)
 					}
 					for _, o := range s.mesh.Members() {
 						if o.Cluster != want || o.Dynamic != dynamic {
@@ -219,10 +219,10 @@ func TestSetSelf(t *testing.T) {
 		for _, s := range []*server{b, c} {
 			i := slices.IndexFunc(s.mesh.Members(), func(m mesh.Member) bool { return m.ID == "ID-a" })
 			if i < 0 {
-				t.Fatalf("%s has no member a", s.self.Name)
+				t.Fatalf("%s has no member a", s.name)
 			}
 			if m := s.mesh.Members()[i]; m.ClientURLs[0] != "new:1" || !m.LameDuck || m.Level != 7 {
-				t.Errorf("%s takes a for %+v", s.self.Name, m)
+				t.Errorf("%s takes a for %+v", s.name, m)
 			}
 		}
 		wantMesh(t, usual(), a, b, c)
@@ -260,10 +260,10 @@ func TestSetSeeds(t *testing.T) {
 		wantMesh(t, usual(), a, b)
 		b.close()
 		after(time.Minute)
-		dials := n.dials
+		dials := n.dialled()
 		after(time.Hour)
-		if n.dials != dials {
-			t.Errorf("%d attempts to reach a server that has left", n.dials-dials)
+		if n.dialled() != dials {
+			t.Errorf("%d attempts to reach a server that has left", n.dialled()-dials)
 		}
 		if err := a.mesh.SetSeeds([]string{"http://\x00"}); err == nil {
 			t.Error("a bad seed was taken")
@@ -286,9 +286,9 @@ func TestLearnedServerIsTriedAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.close()
-			dials := n.dials
+			dials := n.dialled()
 			after(time.Hour)
-			if got := n.dials - dials; got != want {
+			if got := n.dialled() - dials; got != want {
 				t.Errorf("%d attempts with %d retries, want %d", got, retries, want)
 			}
 			a.close()
@@ -310,8 +310,8 @@ func TestBackoff(t *testing.T) {
 			cfg.Backoff = tt.backoff
 			a := start(t, cfg)
 			after(10 * time.Minute)
-			if n.dials < tt.min || n.dials > tt.max {
-				t.Errorf("backoff %v: %d attempts in 10 minutes, want %d to %d", tt.backoff, n.dials, tt.min, tt.max)
+			if n.dialled() < tt.min || n.dialled() > tt.max {
+				t.Errorf("backoff %v: %d attempts in 10 minutes, want %d to %d", tt.backoff, n.dialled(), tt.min, tt.max)
 			}
 			a.close()
 		})

@@ -15,12 +15,12 @@
 //
 //	dialler    magic, hello ─────▶  acceptor   credentials, name, cluster: refused here, with the reason
 //	dialler  ◀───── magic, hello    acceptor   the other way round
-//	follower         have ─────▶    decider    the last session with the decider that the follower knew
+//	follower         have ─────▶    decider    the last session that the follower had and has no more
 //	follower   ◀───── decision      decider    number and token, or "duplicate"
 //	follower         ready ─────▶   decider    from here on frames of the session
 //
-// A session that the decider still has is a duplicate for as long as the follower did not know of it: its
-// decision is on the way. If the follower did know it, the follower has lost it, and the decider replaces it.
+// If the decider still has a session, the new one is a duplicate: the follower has that session too, or its decision is
+// on the way. Unless it is the one that the follower had and has no more; then the decider replaces it.
 // Whenever a session stands in the way of a newcomer, it is asked by a ping whether it is still alive.
 //
 // A link of any other kind needs one question (link) and one answer (ready). After that its bytes are its user's.

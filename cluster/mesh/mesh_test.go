@@ -36,8 +36,17 @@ func TestTwoServers(t *testing.T) {
 				if got := len(n.between("a", "b")); got != 5 {
 					t.Errorf("there are %d connections, want 4 and a control link", got)
 				}
+				for _, s := range servers {
+					if got := strings.Count(s.logs.text(), "connected with another server"); got != 1 {
+						t.Errorf("%s has connected %d times, want 1", s.name, got)
+					}
+				}
+				dials := n.dialled()
 				servers[1].close()
-				after(time.Second)
+				after(time.Minute)
+				if got := n.dialled(); tt.seeds[0] == "" && got != dials {
+					t.Errorf("who has said farewell was dialled %d times", got-dials)
+				}
 				if got := len(n.between("a", "b")); got != 0 {
 					t.Errorf("%d connections are left", got)
 				}
@@ -100,6 +109,53 @@ func TestLinkIsDialledAgain(t *testing.T) {
 		b.mu.Lock()
 		if !slices.Equal(b.reasons, []error{broken}) {
 			t.Errorf("links ended because of %v, want the one reason", b.reasons)
+		}
+		b.mu.Unlock()
+		a.close()
+		b.close()
+	})
+}
+
+// TestOneSideLosesTheSession breaks all connections at one end, so that the other does not notice.
+func TestOneSideLosesTheSession(t *testing.T) {
+	for _, seeds := range [][2]string{{"b:1", ""}, {"", "a:1"}, {"b:1", "a:1"}} {
+		for _, side := range []string{"a", "b"} {
+			t.Run(strings.Join(seeds[:], " ")+" "+side, func(t *testing.T) {
+				inNetwork(t, func(t *testing.T, n *network) {
+					ca, cb := config(n, "a"), config(n, "b")
+					ca.Seeds, cb.Seeds = slices.DeleteFunc(seeds[:1:1], empty), slices.DeleteFunc(slices.Clone(seeds[1:]), empty)
+					a, b := start(t, ca), start(t, cb)
+					after(2 * time.Second)
+					n.lose(side, map[string]string{"a": "b", "b": "a"}[side], nil)
+					after(3 * time.Second) // and not only when a ping is missed
+					wantMesh(t, usual(), a, b)
+					wantPaired(t, a, b)
+					a.close()
+					b.close()
+				})
+			})
+		}
+	}
+}
+
+func empty(s string) bool { return s == "" }
+
+// TestOneSideLosesALink breaks one link at the end that has dialled it.
+func TestOneSideLosesALink(t *testing.T) {
+	inNetwork(t, func(t *testing.T, n *network) {
+		a, b := start(t, config(n, "a", "b:1")), start(t, config(n, "b"))
+		after(2 * time.Second)
+		lost := b.link("ID-a", "route 1/3").RemoteAddr()
+		n.lose("a", "b", func(c *end) bool { return c.local == lost })
+		after(3 * time.Second)
+		wantMesh(t, usual(), a, b)
+		wantPaired(t, a, b)
+		if got := len(n.between("a", "b")); got != 5 {
+			t.Errorf("there are %d connections, want 5", got)
+		}
+		b.mu.Lock()
+		if !slices.Equal(b.reasons, []error{mesh.ErrReplaced}) {
+			t.Errorf("links ended because of %v, want ErrReplaced", b.reasons)
 		}
 		b.mu.Unlock()
 		a.close()

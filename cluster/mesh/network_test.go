@@ -107,6 +107,13 @@ func (n *network) dialer(host string) func(context.Context, string) (net.Conn, e
 	}
 }
 
+// dialled is how often somebody has dialled.
+func (n *network) dialled() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.dials
+}
+
 func hostPair(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }
 
 // between lists the connections of two hosts, or of one and any other.
@@ -152,6 +159,24 @@ func (n *network) freeze(a, b string) {
 	for _, c := range n.between(a, b) {
 		c.in.freeze()
 		c.out.freeze()
+	}
+}
+
+// lose breaks the connections of two hosts at the ends of a, and b hears nothing of it. With one set it is that
+// one alone.
+func (n *network) lose(a, b string, one func(*end) bool) {
+	err := errors.New("connection reset")
+	for _, c := range n.between(a, b) {
+		if c.local.host() != a {
+			c = c.peer
+		}
+		if one != nil && !one(c) {
+			continue
+		}
+		c.in.freeze()
+		c.out.freeze()
+		c.in.drop(err)
+		c.out.finish(err)
 	}
 }
 
@@ -356,7 +381,7 @@ func (p *pipe) finish(err error) {
 func (p *pipe) drop(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.broken == nil {
+	if p.broken == nil && !p.frozen {
 		p.broken = errors.New("broken pipe")
 	}
 	p.closed = err

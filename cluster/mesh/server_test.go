@@ -19,6 +19,7 @@ import (
 // server is a mesh with a handler that notes what it is told, and reads its links as an engine would.
 type server struct {
 	t    *testing.T
+	name string
 	mesh *mesh.Mesh
 	logs *logs
 	wg   sync.WaitGroup // readers of links
@@ -38,7 +39,7 @@ func (s *server) Linked(l *mesh.Link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.seen[l] {
-		s.t.Errorf("%s: link %d is handed over twice", s.self.Name, l.ID)
+		s.t.Errorf("%s: link %d is handed over twice", s.name, l.ID)
 	}
 	s.seen[l], s.open[l] = true, true
 	s.wg.Go(func() { s.read(l) })
@@ -63,7 +64,7 @@ func (s *server) Unlinked(l *mesh.Link, reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.open[l] {
-		s.t.Errorf("%s: link %d ends, but is not open", s.self.Name, l.ID)
+		s.t.Errorf("%s: link %d ends, but is not open", s.name, l.ID)
 	}
 	delete(s.open, l)
 	s.reasons = append(s.reasons, reason)
@@ -85,6 +86,13 @@ func (s *server) names() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.Join(s.members, " ")
+}
+
+// cluster is the name of the cluster that the handler was told last.
+func (s *server) cluster() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.self.Cluster
 }
 
 // slots lists the open links to one peer, as the handler knows them.
@@ -118,7 +126,7 @@ func (s *server) link(id, slot string) *mesh.Link {
 			return l
 		}
 	}
-	s.t.Fatalf("%s has no link %q to %s", s.self.Name, slot, id)
+	s.t.Fatalf("%s has no link %q to %s", s.name, slot, id)
 	return nil
 }
 
@@ -132,7 +140,7 @@ func (s *server) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.open) > 0 {
-		s.t.Errorf("%s: %d links are open after Close", s.self.Name, len(s.open))
+		s.t.Errorf("%s: %d links are open after Close", s.name, len(s.open))
 	}
 }
 
@@ -173,7 +181,7 @@ func config(n *network, name string, seeds ...string) mesh.Config {
 func start(t *testing.T, cfg mesh.Config) *server {
 	t.Helper()
 	s := &server{
-		t: t, logs: new(logs), open: map[*mesh.Link]bool{}, seen: map[*mesh.Link]bool{}, input: map[uint64][]byte{},
+		t: t, name: cfg.Self.Name, logs: new(logs), open: map[*mesh.Link]bool{}, seen: map[*mesh.Link]bool{}, input: map[uint64][]byte{},
 	}
 	s.arrived = sync.NewCond(&s.mu)
 	s.self = cfg.Self
@@ -235,7 +243,7 @@ func (s *server) wantLog(parts ...string) {
 			return
 		}
 	}
-	s.t.Errorf("%s: no line of the log has all of %q:\n%s", s.self.Name, parts, s.logs.text())
+	s.t.Errorf("%s: no line of the log has all of %q:\n%s", s.name, parts, s.logs.text())
 }
 
 // wantInput waits until text has arrived on a link, and nothing else.

@@ -62,8 +62,8 @@ func simulate(t *testing.T, n *network, r *rand.Rand) {
 	wantMesh(t, usual(), all...)
 	for i, a := range all {
 		for _, b := range all[i+1:] {
-			if got := len(n.between(a.self.Name, b.self.Name)); got != 5 {
-				t.Errorf("%s and %s have %d connections, want 5", a.self.Name, b.self.Name, got)
+			if got := len(n.between(a.name, b.name)); got != 5 {
+				t.Errorf("%s and %s have %d connections, want 5", a.name, b.name, got)
 			}
 			if !t.Failed() {
 				wantPaired(t, a, b)

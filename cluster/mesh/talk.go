@@ -199,13 +199,7 @@ func (m *Mesh) introduce(t *talk, to *target) (*session, error) {
 
 // agree is the part of the handshake that is the same on both sides: whoever has the smaller id decides.
 func (m *Mesh) agree(t *talk, s *session) error {
-	m.mu.Lock()
-	self, have, seed := m.self.ID, m.past[s.peer.ID], s.to != nil && s.to.seed
-	if s.to != nil {
-		s.to.id = s.peer.ID
-	}
-	s.configured = seed
-	m.mu.Unlock()
+	self, have := m.standpoint(s)
 	if self < s.peer.ID {
 		f, err := t.receive(wantHave)
 		if err != nil {
@@ -239,4 +233,18 @@ func (m *Mesh) agree(t *talk, s *session) error {
 		return context.Cause(s.ctx)
 	}
 	return nil
+}
+
+// standpoint is what this side brings into the decision about s: its id, and the last session that it had with
+// the peer and has no more. While it has one, it has nothing to say: whether that one stands is for the decider to know.
+func (m *Mesh) standpoint(s *session) (self string, have uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s.to != nil {
+		s.to.id, s.configured = s.peer.ID, s.to.seed
+	}
+	if m.sessions[s.peer.ID] == nil {
+		have = m.past[s.peer.ID]
+	}
+	return m.self.ID, have
 }
