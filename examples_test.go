@@ -14,6 +14,12 @@ func TestExamples(t *testing.T) {
 		"operator.conf": func(o *conf.Options) (got, want any) {
 			return o.Operator.Enabled() && o.Operator.Resolver.AllowDelete, true
 		},
+		"accounts.conf": func(o *conf.Options) (got, want any) {
+			return len(o.Accounts[0].Exports) + len(o.Accounts[1].Imports) + len(o.Accounts[2].Imports), 4
+		},
+		"callout.conf": func(o *conf.Options) (got, want any) {
+			return o.Authorization.Callout != nil && o.Authorization.Callout.Account == "AUTH", true
+		},
 		"simple.conf": func(o *conf.Options) (got, want any) {
 			return o.Liveness.PingInterval, 30 * time.Second
 		},
