@@ -11,8 +11,9 @@ const maxEvents = 4096
 // Trace takes the steps of one message. It is safe for concurrent use. It is complete when everybody who has a part in it
 // has released it: its maker, and each Storing.
 type Trace struct {
-	only bool
-	done func(*Trace)
+	only        bool
+	headerBytes int // of what is shown of it
+	done        func(*Trace)
 
 	mu      sync.Mutex // guards what follows; nobody is called while it is held
 	report  Report
@@ -37,7 +38,7 @@ type Request struct {
 // New begins the trace of a message with that header and size. only says that it is delivered to nobody. The maker
 // releases it; done is called when the trace is complete, from whoever releases it last, and must be quick.
 func New(header []byte, bytes int, only bool, done func(*Trace)) *Trace {
-	t := &Trace{only: only, done: done, holds: 1}
+	t := &Trace{only: only, headerBytes: min(len(header), headerShownBytes), done: done, holds: 1}
 	t.report.Request = Request{Header: shown(header), Bytes: bytes}
 	return t
 }
@@ -121,6 +122,16 @@ func (t *Trace) Report() Report {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.report
+}
+
+// eventBytes is about what an event takes in memory.
+const eventBytes = 256
+
+// Bytes is about what the trace takes in memory.
+func (t *Trace) Bytes() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.headerBytes + eventBytes*(1+len(t.report.Events))
 }
 
 // Storing is a stream's part in a trace.

@@ -137,6 +137,9 @@ func TestBounds(t *testing.T) {
 	for range 10_000 {
 		trace.Leave(&msgtrace.Egress{Peer: msgtrace.Peer{CID: 1}})
 	}
+	if n := trace.Bytes(); n < 500_000 || n > 2<<20 {
+		t.Errorf("it is to take %d bytes", n)
+	}
 	r := trace.Report()
 	if len(r.Events) != 4096 || r.Omitted != 10_000-4096 || len(r.Request.Header) != 1 {
 		t.Errorf("got %d events, %d omitted, header %v", len(r.Events), r.Omitted, r.Request.Header)

@@ -8,14 +8,17 @@ import (
 	"runnel/server/monitor"
 )
 
-// queue holds what waits for one goroutine. It is bounded: what does not fit is dropped and counted.
+// queue holds what waits for one goroutine. It is bounded: what does not fit is dropped and counted. Items may differ in
+// what they count for.
 type queue[T any] struct {
 	name  string
 	limit int
+	weigh func(T) int   // what an item counts for; nil when each is one
 	wake  chan struct{} // holds a token while something may be waiting
 
 	mu      sync.Mutex // guards what follows
 	waiting []T
+	load    int // what all that waits counts for
 	taken   int // handed to the goroutine and not done yet
 	dropped int // since the last take
 }
@@ -26,11 +29,16 @@ func newQueue[T any](name string, limit int) *queue[T] {
 
 // put files an item. It never blocks.
 func (q *queue[T]) put(item T) {
+	weight := 1
+	if q.weigh != nil {
+		weight = q.weigh(item)
+	}
 	q.mu.Lock()
-	if len(q.waiting) >= q.limit {
+	if q.load+weight > q.limit {
 		q.dropped++
 	} else {
 		q.waiting = append(q.waiting, item)
+		q.load += weight
 	}
 	q.mu.Unlock()
 	select {
@@ -44,7 +52,7 @@ func (q *queue[T]) take() (items []T, dropped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	items, dropped = q.waiting, q.dropped
-	q.waiting, q.dropped, q.taken = nil, 0, len(items)
+	q.waiting, q.load, q.dropped, q.taken = nil, 0, 0, len(items)
 	return items, dropped
 }
 

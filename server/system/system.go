@@ -17,7 +17,7 @@ const (
 	maxAccountRequests = 1024  // of all other accounts, which must not starve the system account
 	maxSlowRequests    = 16    // profiles, reloads
 	maxEvents          = 16384 // connects and disconnects
-	maxWays            = 1024  // of messages, each of up to some 100 KiB
+	maxWayBytes        = 32 << 20 // reports about messages
 )
 
 // Config is what a System is made of. All but Logger must be set.
@@ -48,14 +48,16 @@ func New(cfg Config) *System {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &System{
+	s := &System{
 		cfg:      cfg,
 		requests: newQueue[call]("system requests", maxRequests),
 		account:  newQueue[call]("account requests", maxAccountRequests),
 		slow:     newQueue[call]("slow system requests", maxSlowRequests),
 		events:   newQueue[event]("system events", maxEvents),
-		ways:     newQueue[way]("message traces", maxWays),
+		ways:     newQueue[way]("message traces", maxWayBytes),
 	}
+	s.ways.weigh = func(w way) int { return w.trace.Bytes() }
+	return s
 }
 
 // Start subscribes the services. Without a system account only the services of ordinary accounts exist.
