@@ -13,10 +13,10 @@ import (
 // Limits of what may wait for a goroutine of this package. What comes while a queue is full is dropped,
 // counted and logged; whoever asked sees a timeout.
 const (
-	maxRequests        = 4096  // of the system account
-	maxAccountRequests = 1024  // of all other accounts, which must not starve the system account
-	maxSlowRequests    = 16    // profiles, reloads
-	maxEvents          = 16384 // connects and disconnects
+	maxRequests        = 4096     // of the system account
+	maxAccountRequests = 1024     // of all other accounts, which must not starve the system account
+	maxSlowRequests    = 16       // profiles, reloads
+	maxEvents          = 16384    // connects and disconnects
 	maxWayBytes        = 32 << 20 // reports about messages
 )
 
