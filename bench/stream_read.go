@@ -237,13 +237,17 @@ func (r *reading) consume(c jetstream.Consumer, ack bool) (jetstream.ConsumeCont
 		// Counted last: who sees the count finds the acknowledgement sent.
 		reader.read(m.Subject(), m.Data())
 	}
-	reading, err := c.Consume(handle, jetstream.PullMaxMessages(r.params.Batch),
+	reading, err := c.Consume(handle, jetstream.PullMaxMessages(r.params.Batch), jetstream.PullHeartbeat(readerHeartbeat),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { r.complain(err) }))
 	if err != nil {
 		return nil, fmt.Errorf("consume: %w", err)
 	}
 	return reading, nil
 }
+
+// readerHeartbeat is how often a server that has nothing says so. After two that
+// are missing a client asks again, which has to be well within DefaultStall.
+const readerHeartbeat = 2 * time.Second
 
 // complain ends the run for what the client has met. A missed heartbeat is not
 // enough for that: the client asks again by itself, and may only have forgotten

@@ -184,7 +184,7 @@ func (s *session) connect(ctx context.Context, options ...nats.Option) (*nats.Co
 		nats.NoReconnect(),
 		nats.SetCustomDialer(s),
 		nats.FlusherTimeout(s.target.Stall),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { s.fail(err) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { s.reported(err) }),
 		nats.ClosedHandler(func(nc *nats.Conn) { s.closed(nc) }),
 	}
 	nc, err := nats.Connect(s.target.URL, append(append(base, s.target.Options...), options...)...)
@@ -223,6 +223,16 @@ func (s *session) fits(nc *nats.Conn) error {
 		return fmt.Errorf("a payload of %d bytes exceeds the server's max_payload of %d", s.params.SizeBytes, limit)
 	}
 	return nil
+}
+
+// reported ends the run for what a client says of its connection. One that is
+// lost may be reported as the write that has failed, before it is closed.
+func (s *session) reported(err error) {
+	var network *net.OpError
+	if errors.As(err, &network) {
+		err = fmt.Errorf("connection lost: %w", err)
+	}
+	s.fail(err)
 }
 
 // closed ends the run when a connection closes; close makes that harmless by
