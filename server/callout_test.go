@@ -418,6 +418,58 @@ func TestCalloutCredentials(t *testing.T) {
 	}
 }
 
+// TestCalloutKinds: the service decides about every kind of connection, and may allow some only.
+func TestCalloutKinds(t *testing.T) {
+	w := newCalloutWorld(t, "", "websocket { port: -1, no_tls: true }")
+	connect := map[string]func() (*nats.Conn, error){
+		"STANDARD": func() (*nats.Conn, error) { return nats.Connect(w.server.ClientURL(), nats.UserInfo("u", "p")) },
+		"WEBSOCKET": func() (*nats.Conn, error) {
+			return nats.Connect(w.server.Ports().WebSocket[0], nats.UserInfo("u", "p"))
+		},
+		"IN_PROCESS": func() (*nats.Conn, error) {
+			return nats.Connect("", nats.InProcessServer(w.server), nats.UserInfo("u", "p"))
+		},
+	}
+	for kind, dial := range connect {
+		for allowed := range connect {
+			w.spoilWith(func(r *reply) { r.user.AllowedConnectionTypes.Add(allowed) })
+			nc, err := dial()
+			if (err == nil) != (kind == allowed) {
+				t.Errorf("%s where %s is allowed: %v", kind, allowed, err)
+			}
+			if err == nil {
+				nc.Close()
+			}
+			want := "nats"
+			if kind == "WEBSOCKET" {
+				want = "websocket"
+			}
+			if r := w.asked(); len(r) != 1 || r[0].ClientInformation.Type != want {
+				t.Errorf("%s: got requests %+v, want one of a %s client", kind, r, want)
+			}
+		}
+	}
+}
+
+// TestCalloutAgain: a client that logs in again is asked about again, and moves where the service says.
+func TestCalloutAgain(t *testing.T) {
+	w := newCalloutWorld(t, "", "")
+	c := w.login()
+	c.Send("SUB a 1\r\n")
+	c.Flush()
+	w.spoilWith(func(r *reply) { r.user.Audience, r.user.Expires = "SECOND", time.Now().Unix()+100 })
+	c.Send(user("u", "p") + "PING\r\n")
+	c.Expect("PONG")
+	other := w.login()
+	other.Send(pub("a"))
+	other.Flush()
+	c.Flush() // what it had subscribed to has gone with its account
+	w.spoilWith(func(r *reply) { r.response.Error = "not again" })
+	c.Send(user("u", "p"))
+	c.Expect("-ERR 'Authorization Violation'")
+	c.ExpectClosed()
+}
+
 // TestCalloutSealed: with an xkey of the service the request is sealed, and the answer may be.
 func TestCalloutSealed(t *testing.T) {
 	curve, public := newKey(t, nkeys.CreateCurveKeys)
