@@ -117,3 +117,39 @@ func TestLongChains(t *testing.T) {
 		t.Errorf("an error of %d bytes", len(err.Error()))
 	}
 }
+
+// TestHubs compiles an account that many import from and that imports from many: the time does not grow with the product.
+// Then all of them close cycles, of which not all are told.
+func TestHubs(t *testing.T) {
+	const n = 3000
+	hub := accountConfig{Name: "hub", Exports: []exportConfig{{Subject: ">"}}}
+	list := make([]accountConfig, 0, 2*n+1)
+	for i := range n {
+		in, out := fmt.Sprint("in", i), fmt.Sprint("out", i)
+		hub.Imports = append(hub.Imports, importConfig{Account: in, Subject: "a", To: "b"})
+		list = append(
+			list,
+			accountConfig{Name: in, Exports: []exportConfig{{Subject: ">"}}},
+			accountConfig{Name: out, Imports: []importConfig{{Account: "hub", Subject: "b"}}},
+		)
+	}
+	list = append(list, hub)
+	r := accounts.NewRegistry()
+	if _, err := r.Compile(accounts.Config{Accounts: list}); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range list { // the hub is the last
+		if _, errs := r.Put(a); a.Name == "hub" && len(errs) > 0 {
+			t.Fatal(errs)
+		}
+	}
+	for i := range list {
+		if strings.HasPrefix(list[i].Name, "in") {
+			list[i].Imports = []importConfig{{Account: "hub", Subject: "b", To: "a"}}
+		}
+	}
+	_, err := r.Compile(accounts.Config{Accounts: list})
+	if got := strings.Count(fmt.Sprint(err), "import cycle"); got == 0 || got > 10 {
+		t.Errorf("%d cycles are told", got)
+	}
+}

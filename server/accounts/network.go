@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -139,6 +140,7 @@ func (n *network) shut(p *passage) {
 // connect works out all passages at once, and their crossings. Nobody sees these yet.
 func (n *network) connect() (errs []error) {
 	changes := make(changes)
+	var opened []*passage
 	for _, name := range slices.Sorted(maps.Keys(n.definitions)) {
 		d := n.definitions[name]
 		if d.mappings != nil {
@@ -151,10 +153,11 @@ func (n *network) connect() (errs []error) {
 				continue
 			}
 			n.open(p)
+			opened = append(opened, p)
 			changes.add(p)
 		}
 	}
-	errs = append(errs, n.cycles()...)
+	errs = append(errs, n.cycles(opened, mostCycles)...)
 	for a, c := range changes {
 		n.change(a, c)
 	}
@@ -185,7 +188,19 @@ func (n *network) refresh(d *definition, changes changes) (errs []error) {
 			changes.remove(p)
 		}
 	}
-	for i, p := range fresh {
+	for _, p := range fresh {
+		n.open(p)
+	}
+	if n.cycles(fresh, 1) == nil {
+		for _, p := range fresh {
+			changes.add(p)
+		}
+		return errs
+	}
+	for _, p := range fresh {
+		n.shut(p)
+	}
+	for i, p := range fresh { // one by one, to leave out the least
 		n.open(p)
 		if path := n.cycle(p); path != nil {
 			n.shut(p)
@@ -201,78 +216,88 @@ func (d *definition) importError(w *wanted, err error) error {
 	return fmt.Errorf("account %q: imports[%d]: %w", d.account.name, w.order, err)
 }
 
-// onward calls visit with the passages that a message which has come through p may enter, until
-// visit returns false, which it returns then. What came as a stream leaves only as a stream, what
-// came as a request leads on only as a request.
-func (n *network) onward(p *passage, visit func(*passage) bool) bool {
-	_, _, to, arrives := p.ends()
-	w := n.ways[to]
-	if w == nil {
-		return true
-	}
-	for next := range w.of(p.kind).Overlapping(arrives) {
-		if !visit(next) {
-			return false
-		}
-	}
-	return true
+// arrival is where messages are that have come through a passage. Many passages may lead there.
+type arrival struct {
+	kind    kind
+	account *Account
+	subject string // a pattern
 }
 
-// cycle returns the passages that lead from p back to p, nil when none do.
-func (n *network) cycle(p *passage) (path []*passage) {
-	seen := make(map[*passage]bool)
-	var follow func(*passage) bool
-	follow = func(at *passage) bool {
-		path = append(path, at)
-		if !n.onward(at, func(next *passage) bool {
+func (p *passage) arrival() arrival {
+	_, _, to, arrives := p.ends()
+	return arrival{p.kind, to, arrives}
+}
+
+// onward iterates over the passages that messages at an arrival may enter. What came as a stream leaves only as a
+// stream, what came as a request leads on only as a request.
+func (n *network) onward(at arrival) iter.Seq[*passage] {
+	if w := n.ways[at.account]; w != nil {
+		return w.of(at.kind).Overlapping(at.subject)
+	}
+	return func(func(*passage) bool) {}
+}
+
+// cycle returns the passages that lead from p back to p, p first, nil when none do.
+func (n *network) cycle(p *passage) []*passage {
+	path := []*passage{p}
+	seen := make(map[arrival]bool)
+	var leadsBack func(arrival) bool
+	leadsBack = func(at arrival) bool {
+		seen[at] = true
+		for next := range n.onward(at) {
 			if next == p {
-				return false
-			}
-			if seen[next] {
 				return true
 			}
-			seen[next] = true
-			return follow(next)
-		}) {
-			return false
+			if seen[next.arrival()] {
+				continue
+			}
+			path = append(path, next)
+			if leadsBack(next.arrival()) {
+				return true
+			}
+			path = path[:len(path)-1]
 		}
-		path = path[:len(path)-1]
-		return true
+		return false
 	}
-	if follow(p) {
-		return nil
+	if leadsBack(p.arrival()) {
+		return path
 	}
-	return path
+	return nil
 }
 
-// cycles returns an error for each group of passages that leads back to where it begins.
-func (n *network) cycles() (errs []error) {
-	// done passages lead into no cycle that was not reported, those on the path have their
-	// place in it.
-	done := make(map[*passage]bool)
-	place := make(map[*passage]int)
+// mostCycles is how many cycles are told of one configuration.
+const mostCycles = 10
+
+// cycles returns an error for each way that leads back to where it begins, up to most of them. There must be no cycle of
+// which none of the passages given is a part.
+func (n *network) cycles(passages []*passage, most int) (errs []error) {
+	// From the arrivals that are done no cycle begins that was not found. Those on the path have their places in it: the
+	// passage path[place[at]] leads on from at.
+	done := make(map[arrival]bool)
+	place := make(map[arrival]int)
 	var path []*passage
-	var follow func(*passage)
-	follow = func(at *passage) {
+	var follow func(arrival)
+	follow = func(at arrival) {
 		place[at] = len(path)
-		path = append(path, at)
-		n.onward(at, func(next *passage) bool {
-			if i, ok := place[next]; ok {
+		for next := range n.onward(at) {
+			to := next.arrival()
+			path = append(path, next)
+			if i, ok := place[to]; ok {
 				errs = append(errs, cycleError(path[i:]))
-			} else if !done[next] {
-				follow(next)
+			} else if !done[to] {
+				follow(to)
 			}
-			return true
-		})
-		path = path[:len(path)-1]
+			path = path[:len(path)-1]
+			if len(errs) == most {
+				break
+			}
+		}
 		delete(place, at)
 		done[at] = true
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.definitions)) {
-		for _, p := range n.passages[n.definitions[name].account] {
-			if !done[p] {
-				follow(p)
-			}
+	for _, p := range passages {
+		if at := p.arrival(); !done[at] && len(errs) < most {
+			follow(at)
 		}
 	}
 	return errs
