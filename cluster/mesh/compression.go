@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"bufio"
+	"encoding/binary"
 	"net"
 	"slices"
 	"sync"
@@ -72,22 +73,24 @@ type compressor struct {
 	net.Conn
 	in *s2.Reader
 
-	level func() Compression // what to write with from now on
+	level func() Compression // how to write the next block
 
 	mu      sync.Mutex // held while writing; guards what follows
 	out     *bufio.Writer
-	writer  *s2.Writer
-	current Compression // that of writer; empty without one
-	err     error       // what broke the writing side
+	blocks  *s2.Writer // writes to out, and has encode compress each block
+	scratch []byte     // where better levels than fast compress a block
+	err     error      // what broke the writing side
 }
 
 func newCompressor(conn net.Conn, level func() Compression) *compressor {
-	return &compressor{
+	c := &compressor{
 		Conn:  conn,
 		in:    s2.NewReader(bufio.NewReaderSize(conn, s2BlockBytes), s2.ReaderMaxBlockSize(s2BlockBytes), s2.ReaderAllocBlock(s2BlockBytes)),
 		level: level,
 		out:   bufio.NewWriterSize(conn, s2BlockBytes+s2BlockBytes/2),
 	}
+	c.blocks = s2.NewWriter(c.out, s2.WriterConcurrency(1), s2.WriterBlockSize(s2BlockBytes), s2.WriterCustomEncoder(c.encode))
+	return c
 }
 
 // Read reads what the peer has written. One goroutine at a time may call it.
@@ -95,50 +98,69 @@ func (c *compressor) Read(p []byte) (int, error) { return c.in.Read(p) }
 
 // Write compresses and writes p whole.
 func (c *compressor) Write(p []byte) (int, error) {
-	n, err := c.writeAll(net.Buffers{p})
-	return int(n), err
-}
-
-// writeAll writes all buffers and flushes once.
-func (c *compressor) writeAll(bufs net.Buffers) (int64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err != nil {
+	c.put(p)
+	if c.flush(); c.err != nil {
 		return 0, c.err
 	}
-	var n int64
-	w := c.choose()
-	for _, b := range bufs {
-		if _, c.err = w.Write(b); c.err != nil {
-			return 0, c.err
-		}
-		n += int64(len(b))
+	return len(p), nil
+}
+
+// writeAll is Write for many, with one flush.
+func (c *compressor) writeAll(bufs net.Buffers) (n int64, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range bufs {
+		c.put(p)
+		n += int64(len(p))
 	}
-	if c.err = w.Flush(); c.err == nil {
-		c.err = c.out.Flush()
-	}
-	if c.err != nil {
+	if c.flush(); c.err != nil {
 		return 0, c.err
 	}
 	return n, nil
 }
 
-// choose makes the writer of the level that is due. Another level than before begins another stream; readers take
-// one after the other for one.
-func (c *compressor) choose() *s2.Writer {
+// put compresses p, unless the writing side is broken. The mutex must be held.
+func (c *compressor) put(p []byte) {
+	if c.err == nil {
+		_, c.err = c.blocks.Write(p)
+	}
+}
+
+// flush writes what was put. The mutex must be held.
+func (c *compressor) flush() {
+	if c.err == nil {
+		c.err = c.blocks.Flush()
+	}
+	if c.err == nil {
+		c.err = c.out.Flush()
+	}
+}
+
+const (
+	asItIs   = 0  // what encode returns for a block that is not to be compressed
+	asUsual  = -1 // and for one that its caller compresses
+	bestFrom = s2BlockBytes / 2
+)
+
+// encode compresses a block at the level that is due, so that a level can change at any time. The best one clears
+// megabytes of tables for each block, which blocks below bestFrom are not worth.
+func (c *compressor) encode(dst, src []byte) int {
 	level := c.level()
-	if level == c.current {
-		return c.writer
+	switch {
+	case level == compressionNone:
+		return asItIs
+	case level == CompressionBest && len(src) >= bestFrom:
+		c.scratch = s2.EncodeBest(c.scratch[:cap(c.scratch)], src)
+	case level == CompressionBest || level == CompressionBetter:
+		c.scratch = s2.EncodeBetter(c.scratch[:cap(c.scratch)], src)
+	default:
+		return asUsual
 	}
-	options := []s2.WriterOption{s2.WriterConcurrency(1), s2.WriterBlockSize(s2BlockBytes)}
-	switch level {
-	case CompressionBetter:
-		options = append(options, s2.WriterBetterCompression())
-	case CompressionBest:
-		options = append(options, s2.WriterBestCompression())
-	case compressionNone:
-		options = append(options, s2.WriterUncompressed())
+	_, n := binary.Uvarint(c.scratch) // the length, which the writer of the stream adds itself
+	if block := c.scratch[n:]; len(block) < len(src) && len(block) <= len(dst) {
+		return copy(dst, block)
 	}
-	c.writer, c.current = s2.NewWriter(c.out, options...), level
-	return c.writer
+	return asItIs
 }

@@ -208,10 +208,9 @@ func (m *Mesh) end(s *session, reason error) {
 		return
 	}
 	delete(m.sessions, s.peer.ID)
-	if !s.established {
-		return
+	if s.established {
+		m.membersChanged()
 	}
-	m.membersChanged()
 	if !s.leaving && !errors.Is(reason, ErrReplaced) {
 		m.learn(&s.peer)
 	}

@@ -107,8 +107,7 @@ func (m *Mesh) dropTarget(t *target) {
 // learn begins to dial a server that somebody has a session with, or that there was one with, unless there is
 // one or it is dialled already. The mutex must be held, and the caller be among those that Close waits for.
 func (m *Mesh) learn(peer *Member) {
-	s := m.sessions[peer.ID]
-	if peer.ID == m.self.ID || peer.RouteURL == "" || m.closing || s != nil && s.established {
+	if peer.ID == m.self.ID || peer.RouteURL == "" || m.closing || m.sessions[peer.ID] != nil {
 		return
 	}
 	host, port, err := net.SplitHostPort(peer.RouteURL)
@@ -144,7 +143,7 @@ func (m *Mesh) next(t *target, attempts int) (s *session, goOn bool) {
 	defer m.mu.Unlock()
 	s = m.sessions[t.id]
 	switch {
-	case t.seed || s != nil && !s.established:
+	case t.seed:
 		return s, true
 	case s != nil || attempts > m.cfg.ConnectRetries && !m.vouched(t.id):
 		m.dropTarget(t)
