@@ -84,6 +84,7 @@ var layers = []layer{
 	{"server/preamble", "", ""},
 	{"server/deadlines", "", ""},
 	{"server/operator/resolver", "", ""},
+	{"server/operator/requests", "server/operator server/operator/resolver", ""},
 	{"server/jetstream/api", "subjects headers jetlog/config", ""},
 	{"server/jetstream/claims", "", ""},
 	{"server/monitor", "subjects jetlog/config server/jetstream/api", metrics},
@@ -124,7 +125,7 @@ var layers = []layer{
 	{
 		"server",
 		"subjects headers conf jetlog/vfs jetlog jetlog/seal jetlog/segment jetlog/wal jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
-			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/deadlines server/preamble server/operator server/operator/resolver server/sharing",
+			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/deadlines server/preamble server/operator server/operator/requests server/operator/resolver server/sharing",
 		nkeys,
 	},
 	{"server/servertest", "conf server", natsgo},

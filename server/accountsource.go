@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -14,18 +15,9 @@ import (
 	"runnel/server/engine"
 	"runnel/server/jetstream"
 	"runnel/server/operator"
+	"runnel/server/operator/requests"
 	"runnel/server/operator/resolver"
 )
-
-// accountSource is where the JWTs of accounts are found, and kept if they are.
-type accountSource struct {
-	lookup *resolver.Lookup
-	// memory and directory are what the source is, or has; nil when it is something else.
-	memory    *resolver.Memory
-	directory *resolver.Directory
-	// full says that the directory has all accounts, not only some.
-	full bool
-}
 
 // openTenants begins operator mode, if o asks for it: the resolver is there, the system account in use.
 func (s *Server) openTenants(o *conf.Options) error {
@@ -49,7 +41,7 @@ func (s *Server) openTenants(o *conf.Options) error {
 	ctx, cancel := context.WithTimeout(s.ending, startTimeout)
 	defer cancel()
 	_, err = s.tenants.find(ctx, st.trusting.system)
-	if errors.Is(err, resolver.ErrNotFound) && src.directory != nil {
+	if errors.Is(err, resolver.ErrNotFound) && src.Directory() != nil {
 		s.logger.Warn("the system account has no JWT yet: users signed with its own key may push one", "account", st.trusting.system)
 		var bare *operator.Account
 		if bare, err = operator.Bootstrap(st.trusting.system); err == nil {
@@ -59,9 +51,39 @@ func (s *Server) openTenants(o *conf.Options) error {
 	if err != nil {
 		return fmt.Errorf("system account %s: %w", st.trusting.system, err)
 	}
-	s.serveClaims()
+	s.tenants.requests = requests.New(systemBus{s}, s.tenants, s.logger)
+	s.tenants.requests.Subscribe()
+	s.running.Go(func() { s.tenants.requests.Run(s.ending) })
 	return nil
 }
+
+// systemBus is the system account, for requests about accounts. Without one nobody hears and is heard.
+type systemBus struct{ s *Server }
+
+func (b systemBus) account() *accounts.Account { return b.s.state.Load().policy.System() }
+
+// Publish implements requests.Bus.
+func (b systemBus) Publish(subject, reply string, payload []byte) int {
+	a := b.account()
+	if a == nil {
+		return 0
+	}
+	return b.s.engine.Publish(a, subject, reply, nil, payload)
+}
+
+// Subscribe implements requests.Bus.
+func (b systemBus) Subscribe(pattern string, handler func(subject, reply string, payload []byte)) (cancel func()) {
+	a := b.account()
+	if a == nil {
+		return func() {}
+	}
+	return b.s.engine.Subscribe(a, pattern, "", func(m *engine.Message) {
+		handler(string(m.Subject), string(m.Reply), bytes.Clone(m.Payload))
+	}).Unsubscribe
+}
+
+// Enclose implements requests.Bus.
+func (b systemBus) Enclose(data, failure any) []byte { return b.s.system.Enclose(data, failure) }
 
 // expiryShown is the end of a token, in unix seconds, for people.
 func expiryShown(at int64) string {
@@ -72,7 +94,7 @@ func expiryShown(at int64) string {
 }
 
 // nextAccountSource is the resolver that o asks for, nil where that is the one which there is.
-func (s *Server) nextAccountSource(o *conf.Options) (*accountSource, error) {
+func (s *Server) nextAccountSource(o *conf.Options) (*resolver.Source, error) {
 	st := s.state.Load()
 	if st.trusting == nil || !o.Operator.Enabled() {
 		return nil, nil
@@ -89,58 +111,27 @@ func (s *Server) nextAccountSource(o *conf.Options) (*accountSource, error) {
 const startTimeout = 10 * time.Second
 
 // newAccountSource makes the resolver that o asks for.
-func (s *Server) newAccountSource(o *conf.Options, t *trusting) (*accountSource, error) {
+func (s *Server) newAccountSource(o *conf.Options, t *trusting) (*resolver.Source, error) {
 	r := o.Operator.Resolver
 	if r == nil {
-		r = &conf.Resolver{Type: "url", URL: t.trust.AccountServer(), Timeout: defaultFetchTimeout}
+		r = &conf.Resolver{Type: string(resolver.KindURL), URL: t.trust.AccountServer()}
 	}
-	timeout := r.Timeout
-	if timeout <= 0 {
-		timeout = defaultFetchTimeout
-	}
-	src := &accountSource{}
-	var found resolver.Resolver
-	switch r.Type {
-	case "memory":
-		src.memory = resolver.NewMemory(o.Operator.ResolverPreload)
-		found = src.memory
-	case "url":
-		u, err := s.newURLResolver(o, r.URL, timeout)
-		if err != nil {
-			return nil, err
-		}
-		found = u
-	case "full", "cache":
-		d, err := s.newDirectory(o, r)
-		if err != nil {
-			return nil, err
-		}
-		src.directory, src.full = d, r.Type == "full"
-		found = d
-		if !src.full {
-			found = &resolver.Cache{Directory: d, Remote: claimsLookup{s}, Check: s.checkAccount}
-		}
-	default:
-		return nil, fmt.Errorf("there is no resolver %q", r.Type)
-	}
-	src.lookup = resolver.NewLookup(found, timeout)
-	return src, nil
-}
-
-// defaultFetchTimeout bounds the look for one account.
-const defaultFetchTimeout = 1900 * time.Millisecond
-
-// newURLResolver makes a resolver of a URL, and checks that somebody answers there.
-func (s *Server) newURLResolver(o *conf.Options, base string, timeout time.Duration) (*resolver.URL, error) {
 	config, err := clientTLS(o.Operator.ResolverTLS)
 	if err != nil {
 		return nil, fmt.Errorf("resolver_tls: %w", err)
 	}
-	u, err := resolver.NewURL(base, timeout, config)
-	if err != nil {
-		return nil, err
-	}
-	return u, u.Check(s.ending)
+	return resolver.Open(s.ending, resolver.Config{
+		Kind:    resolver.Kind(r.Type),
+		Preload: o.Operator.ResolverPreload,
+		URL:     r.URL,
+		TLS:     config,
+		Directory: resolver.DirectoryConfig{
+			Path: r.Dir, AllowDelete: r.AllowDelete, HardDelete: r.HardDelete, Limit: r.Limit, TTL: r.TTL,
+		},
+		Remote:  requests.Remote{Bus: systemBus{s}},
+		Check:   s.checkAccount,
+		Timeout: r.Timeout,
+	})
 }
 
 // clientTLS is the TLS of a connection that the server opens; nil for the usual.
@@ -164,25 +155,6 @@ func clientTLS(c *conf.TLS) (*tls.Config, error) {
 		config.Certificates = []tls.Certificate{certificate}
 	}
 	return config, nil
-}
-
-// newDirectory opens the directory of a resolver, and puts preloaded JWTs into it of accounts that it does not have.
-func (s *Server) newDirectory(o *conf.Options, r *conf.Resolver) (*resolver.Directory, error) {
-	d, err := resolver.OpenDirectory(resolver.DirectoryConfig{
-		Path: r.Dir, AllowDelete: r.AllowDelete, HardDelete: r.HardDelete, Limit: r.Limit, Evict: r.Type == "cache", TTL: r.TTL,
-	})
-	if err != nil {
-		return nil, err
-	}
-	for account, token := range o.Operator.ResolverPreload {
-		if d.Has(account) {
-			continue
-		}
-		if err := d.Save(account, token); err != nil {
-			return nil, fmt.Errorf("resolver_preload: account %.64q: %w", account, err)
-		}
-	}
-	return d, nil
 }
 
 // checkAccount tells whether a JWT is one of the account, signed by an operator.

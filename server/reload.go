@@ -25,7 +25,7 @@ func (s *Server) Reload(o *conf.Options) ([]conf.Change, error) {
 	switch {
 	case next == nil:
 	case err != nil:
-		next.lookup.Close()
+		next.Close()
 	default:
 		s.tenants.replace(next)
 	}

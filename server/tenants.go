@@ -12,6 +12,7 @@ import (
 
 	"runnel/server/accounts"
 	"runnel/server/operator"
+	"runnel/server/operator/requests"
 	"runnel/server/operator/resolver"
 )
 
@@ -31,10 +32,10 @@ type tenants struct {
 	server *Server
 
 	// source is where accounts are found; a reload replaces it.
-	source      atomic.Pointer[accountSource]
+	source      atomic.Pointer[resolver.Source]
 	pinnedFails atomic.Int64
-	// claims answers who asks about accounts; nil without a system account.
-	claims *claimsService
+	// requests answers who asks about accounts; nil without a system account.
+	requests *requests.Service
 
 	// changing is held while claims are put into force, one after the other. While it is held, mu, the registry's locks,
 	// the server's mu and those of connections may be taken.
@@ -158,7 +159,7 @@ func (s *search) first(name string) bool {
 
 // fetch asks the resolver for the claims of an account, and checks that they are good now.
 func (t *tenants) fetch(ctx context.Context, name string) (*operator.Account, error) {
-	token, err := t.source.Load().lookup.Fetch(ctx, name)
+	token, err := t.source.Load().Fetch(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", name, err)
 	}
@@ -304,15 +305,45 @@ func (t *tenants) drop(name string) {
 	t.server.leave(one)
 }
 
-// replace has accounts found elsewhere from now on: those in use are looked for there, and go if they are not there.
-func (t *tenants) replace(next *accountSource) {
-	t.changing.Lock()
-	before := t.source.Swap(next)
-	if t.claims != nil {
-		t.claims.subscribe(next)
+// Trust implements requests.Accounts.
+func (t *tenants) Trust() *operator.Trust { return t.server.state.Load().trusting.trust }
+
+// System implements requests.Accounts.
+func (t *tenants) System() string { return t.server.state.Load().trusting.system }
+
+// Source implements requests.Accounts.
+func (t *tenants) Source() *resolver.Source { return t.source.Load() }
+
+// Push implements requests.Accounts.
+func (t *tenants) Push(claims *operator.Account) (kept bool, err error) {
+	if kept, err = t.source.Load().Save(claims.Name(), claims.Token()); err != nil {
+		return false, err
 	}
-	t.changing.Unlock()
-	before.lookup.Close()
+	if t.known(claims.Name()) != nil {
+		t.change(claims, true)
+		kept = true
+	}
+	return kept, nil
+}
+
+// Remove implements requests.Accounts.
+func (t *tenants) Remove(names []string) error {
+	for _, name := range names {
+		if err := t.source.Load().Delete(name); err != nil {
+			return err
+		}
+		t.drop(name)
+	}
+	return nil
+}
+
+// replace has accounts found elsewhere from now on: those in use are looked for there, and go if they are not there.
+func (t *tenants) replace(next *resolver.Source) {
+	before := t.source.Swap(next)
+	if t.requests != nil {
+		t.requests.Subscribe()
+	}
+	before.Close()
 	for _, name := range t.all() {
 		claims, err := t.fetch(t.server.ending, name)
 		switch {
@@ -363,6 +394,6 @@ func (t *tenants) close() {
 		t.known(name).callout.Load().close()
 	}
 	if s := t.source.Load(); s != nil {
-		s.lookup.Close()
+		s.Close()
 	}
 }
