@@ -20,7 +20,9 @@ func (m *Mesh) accept() {
 			return
 		}
 		if err != nil {
-			m.log.Error("cannot accept connections of other servers", "reason", err)
+			if n, due := m.moans.due(gist(err)); due {
+				m.log.Error("cannot accept connections of other servers", "count", n, "reason", err)
+			}
 			if !pause(m.ctx, retryMin) {
 				return
 			}

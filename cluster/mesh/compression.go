@@ -40,10 +40,9 @@ func (c Compression) known() bool {
 }
 
 // compressionOf is how the side that wants own writes to one that wants peer. The other direction is compressed
-// if and only if this one is. A mode that this version does not know is taken for off, as the other side does that
-// knows only its own.
+// if and only if this one is.
 func compressionOf(own, peer Compression) Compression {
-	if !own.known() || !peer.known() || own == CompressionOff || peer == CompressionOff {
+	if own == CompressionOff || peer == CompressionOff {
 		return CompressionOff
 	}
 	if own != CompressionAccept {

@@ -46,6 +46,9 @@ func (h *hello) check() error {
 	if n := len(h.Offer.Accounts); n > maxAccounts {
 		return refuse(codeProtocol, "%d accounts with a route of their own, %d are allowed", n, maxAccounts)
 	}
+	if !h.Offer.Compression.known() {
+		return refuse(codeProtocol, "unknown compression %q", clip(string(h.Offer.Compression)))
+	}
 	return nil
 }
 

@@ -25,7 +25,8 @@ type Config struct {
 	// They are dialled for ever.
 	Seeds []string
 	// Username and Password are what other servers must show to this one; with both empty, everybody is let in. It is
-	// also what this server shows, if the URL of a seed says nothing else.
+	// also what this server shows, if the URL of a seed says nothing else. Without TLS it is shown in clear text, to
+	// whoever answers at the address.
 	Username, Password string
 	// Authorize decides in place of Username and Password who is let in, for example by a hash.
 	Authorize func(username, password string) bool
@@ -65,7 +66,7 @@ type Config struct {
 // held: they may call the mesh, except for Close, and must not take long. Everything is told before Close
 // returns.
 type Handler interface {
-	// Linked hands a link over: to read it, to write it, and to close it.
+	// Linked hands a link over: to read it, to write it, and to close it. It may have ended already.
 	Linked(l *Link)
 	// Unlinked says that a link has ended, whoever ended it, and why (nil if its user closed it without a reason). Its
 	// connection is closed or about to be.

@@ -110,6 +110,10 @@ func TestStrangers(t *testing.T) {
 		{"an unexpected frame", frame(`{"ready":true}`), false, "an unexpected frame", "an unexpected frame"},
 		{"half a frame", frame(`{"hello":{}}`)[:16], true, "", "it ended the connection during the handshake"},
 		{"no member", frame(`{"hello":{}}`), false, "is empty", "is empty"},
+		{
+			"a compression of tomorrow", frame(`{"hello":{"member":{"id":"x","name":"x","cluster":"c"},"offer":{"compression":"zstd"}}}`), false,
+			`unknown compression \"zstd\"`, `unknown compression`,
+		},
 		{"a link of no session", frame(`{"link":{"id":"ID-x","session":1,"token":"t"}}`), false, "there is no such session", "there is no such session"},
 	}
 	for _, tt := range tests {

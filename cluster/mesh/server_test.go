@@ -32,7 +32,7 @@ type server struct {
 	members []string
 	changes int
 	input   map[uint64][]byte // what has arrived, by the id of the link
-	arrived *sync.Cond
+	arrived *sync.Cond        // something of this has changed
 }
 
 func (s *server) Linked(l *mesh.Link) {
@@ -42,6 +42,7 @@ func (s *server) Linked(l *mesh.Link) {
 		s.t.Errorf("%s: link %d is handed over twice", s.name, l.ID)
 	}
 	s.seen[l], s.open[l] = true, true
+	s.arrived.Broadcast()
 	s.wg.Go(func() { s.read(l) })
 }
 
@@ -79,6 +80,7 @@ func (s *server) MembersChanged(self mesh.Member, others []mesh.Member) {
 	for _, m := range others {
 		s.members = append(s.members, m.Name)
 	}
+	s.arrived.Broadcast()
 }
 
 // names lists whom the handler was told last to be there.
