@@ -24,7 +24,7 @@ func newSlowCallout(t testing.TB, timeout string, most int) *slowCallout {
 	t.Helper()
 	w := &slowCallout{calloutWorld: &calloutWorld{t: t}, questions: make(chan *nats.Msg, most)}
 	w.issuer, w.public = newKey(t, nkeys.CreateAccount)
-	w.server, w.log = startLogged(t, strings.Replace(w.config("", "max_connections: 10000"), "timeout: 2", "timeout: "+timeout, 1))
+	w.server, w.log = startLogged(t, strings.Replace(w.config("", "max_connections: 10000"), "timeout: 30", "timeout: "+timeout, 1))
 	nc := servertest.Connect(t, w.server, nats.UserInfo("auth", "x"))
 	if _, err := nc.Subscribe(calloutSubject, func(m *nats.Msg) { w.questions <- m }); err != nil {
 		t.Fatal(err)

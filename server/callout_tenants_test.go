@@ -123,7 +123,7 @@ func (w *tenantWorld) config(change func(*jwt.AccountClaims)) string {
 		}
 		fmt.Fprintf(&preload, "%s: %s\n", a.public, w.account(name, a, set))
 	}
-	return fmt.Sprintf("operator: %s\nresolver { type: full, dir: %q }\nresolver_preload {\n%s}\nauthorization { timeout: 5 }\n",
+	return fmt.Sprintf("operator: %s\nresolver { type: full, dir: %q }\nresolver_preload {\n%s}\nauthorization { timeout: 30 }\n",
 		w.sign(o, w.operator), w.t.TempDir(), &preload)
 }
 

@@ -93,11 +93,11 @@ type calloutWorld struct {
 
 // reply is an answer before it is signed, with the keys that sign it.
 type reply struct {
-	user           *jwt.UserClaims
-	response       *jwt.AuthorizationResponseClaims
-	userBy, by     nkeys.KeyPair
-	raw            []byte // in place of all that
-	silent, sealed bool
+	user       *jwt.UserClaims
+	response   *jwt.AuthorizationResponseClaims
+	userBy, by nkeys.KeyPair
+	raw        []byte // in place of all that
+	silent     bool
 }
 
 // newCalloutWorld starts a server with a callout that has these keys besides, and a service for it.
@@ -112,7 +112,7 @@ func newCalloutWorld(t testing.TB, keys, config string) *calloutWorld {
 
 // config is a configuration with the callout.
 func (w *calloutWorld) config(keys, config string) string {
-	return fmt.Sprintf("%s\n%s\nauthorization { timeout: 2, auth_callout { issuer: %s, account: AUTH, auth_users: [auth] %s } }\n",
+	return fmt.Sprintf("%s\n%s\nauthorization { timeout: 30, auth_callout { issuer: %s, account: AUTH, auth_users: [auth] %s } }\n",
 		calloutAccounts, config, w.public, keys)
 }
 
@@ -522,6 +522,7 @@ func TestCalloutLate(t *testing.T) {
 	w.serve(nc)
 	early.Expect("PONG")
 
+	reload(t, w.server, strings.Replace(w.config("", ""), "timeout: 30", "timeout: 1", 1))
 	w.spoilWith(func(r *reply) { r.silent = true })
 	c := servertest.Dial(t, w.server)
 	c.Send(user("u", "p"))

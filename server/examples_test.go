@@ -21,6 +21,7 @@ func startExample(t *testing.T, file string) *server.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.Authorization.Timeout = time.Minute // the hashes are slow on a busy machine
 	o.Host, o.Port, o.Monitor.Port = "127.0.0.1", -1, -1
 	return servertest.StartOptions(t, o)
 }
