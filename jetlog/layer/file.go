@@ -42,6 +42,23 @@ func (f *File) Enter() error {
 	}
 }
 
+// EnterAll keeps the files of some parts open until leave is called.
+func EnterAll(parts []*Part) (leave func(), err error) {
+	n := 0
+	leave = func() {
+		for _, p := range parts[:n] {
+			p.File.Leave()
+		}
+	}
+	for ; n < len(parts); n++ {
+		if err := parts[n].File.Enter(); err != nil {
+			leave()
+			return nil, err
+		}
+	}
+	return leave, nil
+}
+
 // Leave ends a use of the file. What cannot be removed is found at the next start.
 func (f *File) Leave() {
 	if f.users.Add(-1) > 0 {

@@ -339,29 +339,64 @@ func (s *Segment) FactCount(stream uint64, k FactKind) uint64 {
 // first error.
 func (s *Segment) Facts(stream uint64, k FactKind) iter.Seq2[Fact, error] {
 	return func(yield func(Fact, error) bool) {
-		t := s.table(stream, k)
-		if t == nil {
-			return
-		}
-		x, err := s.factIndex(t)
-		if err != nil {
-			yield(Fact{}, err)
-			return
-		}
-		for page := range x.pages {
-			p, err := s.factPage(t, x, page, s.read)
-			if err != nil {
-				yield(Fact{}, err)
+		c := s.FactCursor(stream, k)
+		for c.Next() {
+			if !yield(Fact{Hash: Hash(c.Hash()), Value: c.Value()}, nil) {
 				return
 			}
-			for i := range p.rows {
-				if !yield(Fact{Hash: Hash(p.hash(i)), Value: p.value(i)}, nil) {
-					return
-				}
-			}
+		}
+		if c.Err() != nil {
+			yield(Fact{}, c.Err())
 		}
 	}
 }
+
+// FactCursor goes through a fact table as Facts does, with less work for each: for those who go through several side by
+// side. It is for one goroutine.
+type FactCursor struct {
+	segment *Segment
+	table   *factTable // nil for none
+	index   *factIndex
+	page    factPage
+	pages   int // that were read
+	row     int // in page; it is valid once Next was called
+	err     error
+}
+
+// FactCursor returns a cursor before the first fact.
+func (s *Segment) FactCursor(stream uint64, k FactKind) *FactCursor {
+	return &FactCursor{segment: s, table: s.table(stream, k), row: -1}
+}
+
+// Next goes to the next fact. It is false at the end, and after an error.
+func (c *FactCursor) Next() bool {
+	if c.row++; c.row < c.page.rows {
+		return true
+	}
+	if c.table == nil || c.err != nil {
+		return false
+	}
+	if c.index == nil {
+		if c.index, c.err = c.segment.factIndex(c.table); c.err != nil {
+			return false
+		}
+	}
+	if c.pages == c.index.pages {
+		return false
+	}
+	c.page, c.err = c.segment.factPage(c.table, c.index, c.pages, c.segment.read)
+	c.pages, c.row = c.pages+1, 0
+	return c.err == nil
+}
+
+// Hash is that of the fact, valid until Next.
+func (c *FactCursor) Hash() []byte { return c.page.hash(c.row) }
+
+// Value is that of the fact.
+func (c *FactCursor) Value() Value { return c.page.value(c.row) }
+
+// Err is why Next was false, nil at the end of the table.
+func (c *FactCursor) Err() error { return c.err }
 
 // table returns a fact table, or nil.
 func (s *Segment) table(stream uint64, k FactKind) *factTable {

@@ -49,6 +49,9 @@ func checkScattered(t *testing.T, stream *store.Stream, deleted map[int]bool) {
 			t.Fatalf("subject %d: got %+v, %v, want %d at %d", i, got, err, want, seq)
 		}
 	}
+	if n, err := stream.CountSubjects(t.Context()); err != nil || n != manySubjects+1-len(deleted) {
+		t.Fatalf("%d subjects, %v, want %d", n, err, manySubjects+1-len(deleted))
+	}
 	if got, err := stream.Subject("S.all"); err != nil || got.Count != manySubjects/7 || got.First != 8 {
 		t.Fatalf("the subject of all files: got %+v, %v", got, err)
 	}

@@ -9,16 +9,12 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/layer"
 	"runnel/jetlog/order"
+	"runnel/jetlog/segment"
+	"runnel/jetlog/siphash"
 )
 
 // statesAtOnce is for how many subjects the state is looked up without letting commands in between.
 const statesAtOnce = 128
-
-// subject is one that a stream may have messages on.
-type subject struct {
-	name string
-	sure bool // it does have some: nothing has gone from where it was found
-}
 
 // SubjectCount returns how many subjects have messages, at once. It is not known when some are in files.
 func (t *Stream) SubjectCount() (n int, known bool) {
@@ -27,7 +23,7 @@ func (t *Stream) SubjectCount() (n int, known bool) {
 	switch {
 	case t.state == nil, t.state.State().Messages == 0:
 		return 0, true
-	case t.body != nil && len(t.body.liveLayers()) > 0:
+	case t.body != nil && len(t.body.Live()) > 0:
 		return 0, false
 	}
 	return t.memory().SubjectCount(), true
@@ -36,31 +32,57 @@ func (t *Stream) SubjectCount() (n int, known bool) {
 // CountSubjects counts the subjects that have messages. It may take long, and holds nothing up meanwhile: what changes
 // while it counts may be counted or not. It ends with the context.
 func (t *Stream) CountSubjects(ctx context.Context) (n int, err error) {
-	err = t.walkSubjects(ctx, nil, func(batch []subject) (bool, error) {
-		batch = slices.DeleteFunc(batch, func(s subject) bool {
-			if s.sure {
-				n++
-			}
-			return s.sure
-		})
-		states, err := t.statesOf(batch)
-		for i := range states {
-			if states[i].Count > 0 {
-				n++
-			}
+	if n, exact, err := t.countByFacts(ctx); exact || err != nil {
+		return n, t.blame(err)
+	}
+	err = t.Subjects(ctx, nil, func(string, jetlog.SubjectState) bool { n++; return true })
+	return n, err
+}
+
+// countByFacts counts by what files say of subjects, which is much less work than to go through their names. exact is false
+// if that does not tell.
+func (t *Stream) countByFacts(ctx context.Context) (n int, exact bool, err error) {
+	parts, purged, changed, key, leave, err := t.factSources()
+	if err != nil || leave == nil {
+		return 0, false, err
+	}
+	defer leave()
+	return layer.CountSubjects(ctx, parts, purged, changed, key.Sum, t.statesOf)
+}
+
+// factSources returns the files that are asked about subjects, as it is now, up to where the stream was purged, and the
+// subjects about which they may not know the newest. leave must be called; it is nil without files.
+func (t *Stream) factSources() (parts []*layer.Part, purged uint64, changed []string, key siphash.Key, leave func(), err error) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	b := t.body
+	if b == nil {
+		return nil, 0, nil, key, nil, nil
+	}
+	for _, p := range b.parts {
+		if !p.Covered {
+			now := *p // compaction may cover it
+			parts = append(parts, &now)
 		}
-		return true, err
-	})
-	return n, t.blame(err)
+	}
+	note := func(_ segment.Hash, subject string) { changed = append(changed, subject) }
+	b.facts.Changed(note)
+	changed = b.active.AppendSubjects(changed)
+	if b.frozen != nil {
+		b.frozen.facts.Changed(note)
+		changed = b.frozen.table.Memory.AppendSubjects(changed)
+	}
+	leave, err = layer.EnterAll(parts)
+	return parts, b.Purged, changed, b.key, leave, err
 }
 
 // Subjects calls yield for every subject with messages that the filter matches, in order, with its state, until yield
 // is false. Like CountSubjects it holds nothing up: each state is as it was at some moment of the call.
 func (t *Stream) Subjects(ctx context.Context, filter jetlog.Filter, yield func(string, jetlog.SubjectState) bool) error {
-	return t.blame(t.walkSubjects(ctx, filter, func(batch []subject) (bool, error) {
+	return t.blame(t.walkSubjects(ctx, filter, func(batch []string) (bool, error) {
 		states, err := t.statesOf(batch)
 		for i := range states {
-			if states[i].Count > 0 && !yield(batch[i].name, states[i]) {
+			if states[i].Count > 0 && !yield(batch[i], states[i]) {
 				return false, err
 			}
 		}
@@ -70,14 +92,14 @@ func (t *Stream) Subjects(ctx context.Context, filter jetlog.Filter, yield func(
 
 // walkSubjects calls do with the subjects that the filter matches, some at a time, in order, until it is false. Nothing is
 // locked while files are read and do runs.
-func (t *Stream) walkSubjects(ctx context.Context, filter jetlog.Filter, do func([]subject) (bool, error)) error {
+func (t *Stream) walkSubjects(ctx context.Context, filter jetlog.Filter, do func([]string) (bool, error)) error {
 	sources, leave, err := t.subjectSources(filter)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	batch := make([]subject, 0, statesAtOnce)
-	for s, err := range order.Merge(sources, func(a, b subject) int { return strings.Compare(a.name, b.name) }) {
+	batch := make([]string, 0, statesAtOnce)
+	for s, err := range order.Merge(sources, strings.Compare) {
 		if err != nil {
 			return err
 		}
@@ -97,14 +119,14 @@ func (t *Stream) walkSubjects(ctx context.Context, filter jetlog.Filter, do func
 }
 
 // statesOf returns the states of subjects.
-func (t *Stream) statesOf(batch []subject) (states []jetlog.SubjectState, err error) {
+func (t *Stream) statesOf(batch []string) (states []jetlog.SubjectState, err error) {
 	if len(batch) == 0 {
 		return nil, nil
 	}
 	err = t.View(func(_ *jetlog.Stream, m jetlog.Messages) error {
 		states = states[:0]
 		for i := range batch {
-			state, err := m.Subject(batch[i].name)
+			state, err := m.Subject(batch[i])
 			if err != nil {
 				return err
 			}
@@ -115,85 +137,47 @@ func (t *Stream) statesOf(batch []subject) (states []jetlog.SubjectState, err er
 	return states, err
 }
 
-// subjectSources returns where subjects are found, as it is now. Of those with the same subject the last is right. leave
-// must be called when they are done with.
-func (t *Stream) subjectSources(filter jetlog.Filter) (sources []iter.Seq2[subject, error], leave func(), err error) {
+// subjectSources returns where subjects are found, as it is now. leave must be called when they are done with.
+func (t *Stream) subjectSources(filter jetlog.Filter) (sources []iter.Seq2[string, error], leave func(), err error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if t.state == nil {
 		return nil, nil, t.Err()
 	}
-	var entered []*layer.File
-	leave = func() {
-		for _, f := range entered {
-			f.Leave()
-		}
-	}
-	var sure []iter.Seq2[subject, error]
+	leave = func() {}
 	if t.body != nil {
-		for _, l := range t.body.liveLayers() {
-			if p, ok := l.(*layer.Part); ok {
-				if err := p.File.Enter(); err != nil {
-					leave()
-					return nil, nil, err
-				}
-				entered = append(entered, p.File)
-			}
-			s := l.Span()
-			whole := s.Removed == 0 && s.First > t.body.Gone.Floor()
-			source := subjectsIn(l, filter, whole)
-			if whole {
-				sure = append(sure, source)
-			} else {
-				sources = append(sources, source)
-			}
+		if leave, err = layer.EnterAll(t.body.parts); err != nil {
+			return nil, nil, err
+		}
+		for _, l := range t.body.Live() {
+			sources = append(sources, subjectsIn(l, filter))
 		}
 	}
 	names := t.memory().AppendSubjects(nil)
-	sure = append(sure, func(yield func(subject, error) bool) {
+	return append(sources, func(yield func(string, error) bool) {
 		names = slices.DeleteFunc(names, func(name string) bool { return !filter.Matches(name) })
 		slices.Sort(names)
 		for _, name := range names {
-			if !yield(subject{name, true}, nil) {
+			if !yield(name, nil) {
 				return
 			}
 		}
-	})
-	return append(sources, sure...), leave, nil
+	}), leave, nil
 }
 
-// liveLayers returns the layers that may have live messages.
-func (b *body) liveLayers() []layer.Layer {
-	var live []layer.Layer
-	for _, l := range b.Layers {
-		if l.Span().Last > b.Gone.Floor() {
-			live = append(live, l)
-		}
+// subjectsIn yields the subjects of a layer, a file's one by one.
+func subjectsIn(l layer.Layer, filter jetlog.Filter) iter.Seq2[string, error] {
+	p, ok := l.(*layer.Part)
+	if !ok {
+		return l.Subjects(nil, filter)
 	}
-	return live
-}
-
-// subjectsIn yields the subjects of a layer.
-func subjectsIn(l layer.Layer, filter jetlog.Filter, sure bool) iter.Seq2[subject, error] {
-	return func(yield func(subject, error) bool) {
-		p, ok := l.(*layer.Part)
-		if !ok {
-			for name, err := range l.Subjects(nil, filter) {
-				if !yield(subject{name, sure}, err) {
-					return
-				}
-			}
-			return
-		}
-		pattern := ""
-		if len(filter) == 1 {
-			pattern = filter[0]
-		}
+	pattern := ""
+	if len(filter) == 1 {
+		pattern = filter[0]
+	}
+	return func(yield func(string, error) bool) {
 		for s, err := range p.File.Segment.Subjects(p.Stream, pattern) {
-			if err == nil && !filter.Matches(s.Subject) {
-				continue
-			}
-			if !yield(subject{s.Subject, sure}, err) {
+			if (err != nil || filter.Matches(s.Subject)) && !yield(s.Subject, err) {
 				return
 			}
 		}
