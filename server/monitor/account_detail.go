@@ -4,27 +4,26 @@ import "time"
 
 // AccountDetail is the definition of one account, as /accountz?acc= shows it.
 type AccountDetail struct {
-	Name              string                `json:"account_name"`
-	UpdateTime        time.Time             `json:"update_time,omitzero"`
-	IsSystem          bool                  `json:"is_system,omitempty"`
-	Expired           bool                  `json:"expired"`
-	Complete          bool                  `json:"complete"`
-	JetStreamEnabled  bool                  `json:"jetstream_enabled"` // filled in by the page
-	LeafNodes         int                   `json:"leafnode_connections"`
-	Connections       int                   `json:"client_connections"`
-	Subscriptions     int                   `json:"subscriptions"`
-	Limits            *AccountLimits        `json:"limits,omitempty"` // nil without any
-	Mappings          map[string][]Mapping  `json:"mappings,omitempty"`
-	Exports           []Export              `json:"exports,omitempty"`
-	Imports           []Import              `json:"imports,omitempty"`
-	JWT               string                `json:"jwt,omitempty"`
-	DecodedJWT        any                   `json:"decoded_jwt,omitempty"` // what the JWT says
-	IssuerKey         string                `json:"issuer_key,omitempty"`
-	NameTag           string                `json:"name_tag,omitempty"`
-	Tags              []string              `json:"tags,omitempty"`
-	RevokedUsers      map[string]time.Time  `json:"revoked_user,omitempty"`
-	SubscriptionStats *SubscriptionStats    `json:"sublist_stats,omitempty"`
-	Responses         map[string]ReplyRoute `json:"responses,omitempty"`
+	Name              string               `json:"account_name"`
+	UpdateTime        time.Time            `json:"update_time,omitzero"`
+	IsSystem          bool                 `json:"is_system,omitempty"`
+	Expired           bool                 `json:"expired"`
+	Complete          bool                 `json:"complete"`
+	JetStreamEnabled  bool                 `json:"jetstream_enabled"` // filled in by the page
+	LeafNodes         int                  `json:"leafnode_connections"`
+	Connections       int                  `json:"client_connections"`
+	Subscriptions     int                  `json:"subscriptions"`
+	Limits            *AccountLimits       `json:"limits,omitempty"` // nil without any
+	Mappings          map[string][]Mapping `json:"mappings,omitempty"`
+	Exports           []Export             `json:"exports,omitempty"`
+	Imports           []Import             `json:"imports,omitempty"`
+	JWT               string               `json:"jwt,omitempty"`
+	DecodedJWT        any                  `json:"decoded_jwt,omitempty"` // what the JWT says
+	IssuerKey         string               `json:"issuer_key,omitempty"`
+	NameTag           string               `json:"name_tag,omitempty"`
+	Tags              []string             `json:"tags,omitempty"`
+	RevokedUsers      map[string]time.Time `json:"revoked_user,omitempty"`
+	SubscriptionStats *SubscriptionStats   `json:"sublist_stats,omitempty"`
 }
 
 // AccountLimits bound what the users of an account may use together. A member is nil without limit; at 0 nothing is allowed.
@@ -70,11 +69,4 @@ type Import struct {
 	Share        bool     `json:"share"`
 	Tracking     bool     `json:"tracking"`
 	Latency      *Latency `json:"latency,omitempty"`
-}
-
-// ReplyRoute is a reply that an imported service still owes.
-type ReplyRoute struct {
-	Subject string `json:"subject"`
-	Account string `json:"account"`
-	To      string `json:"to,omitempty"`
 }
