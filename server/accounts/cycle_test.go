@@ -153,3 +153,32 @@ func TestHubs(t *testing.T) {
 		t.Errorf("%d cycles are told", got)
 	}
 }
+
+// TestLadder has a million million ways through few accounts. One import that closes a cycle is left out, the other is not.
+func TestLadder(t *testing.T) {
+	const steps = 40
+	r := accounts.NewRegistry()
+	exports := []exportConfig{{Subject: "q"}}
+	both := func(step int) []importConfig {
+		return []importConfig{{Account: fmt.Sprint("left", step), Subject: "q"}, {Account: fmt.Sprint("right", step), Subject: "q"}}
+	}
+	_, _ = r.Put(accountConfig{Name: "outside", Exports: exports})
+	for step := range steps {
+		for _, side := range []string{"left", "right"} {
+			cfg := accountConfig{Name: fmt.Sprint(side, step), Exports: exports}
+			if step > 0 {
+				cfg.Imports = both(step - 1)
+			}
+			if _, errs := r.Put(cfg); len(errs) > 0 {
+				t.Fatal(errs)
+			}
+		}
+	}
+	_, errs := r.Put(accountConfig{Name: "left0", Exports: exports, Imports: append(both(steps-1), importConfig{Account: "outside", Subject: "q"})})
+	if len(errs) != 2 || !errors.Is(errs[0], accounts.ErrImportCycle) || !errors.Is(errs[1], accounts.ErrImportCycle) {
+		t.Errorf("got %v, want a cycle of each of the first two", errs)
+	}
+	if got := reached(r.Account("outside"), "q"); len(got) != 1 || got[0] != "left0 q" {
+		t.Errorf("what comes from outside has reached %v", got)
+	}
+}
