@@ -57,7 +57,7 @@ func (w *world) text() string {
 			kind, account, subject := x.export()
 			if key := kind + subject; account == name && !exported[key] {
 				exported[key] = true
-				fmt.Fprintf(&b, " {%s: %q}", kind, subject)
+				fmt.Fprintf(&b, " {%s: %q},", kind, subject)
 			}
 		}
 		b.WriteString(" ]\n    imports [")
@@ -68,7 +68,7 @@ func (w *world) text() string {
 				local, importer = x.from, x.leaves
 			}
 			if importer == name {
-				fmt.Fprintf(&b, " {%s: {account: %c, subject: %q}, to: %q}", kind, account, subject, numbered(local))
+				fmt.Fprintf(&b, " {%s: {account: %c, subject: %q}, to: %q},", kind, account, subject, numbered(local))
 			}
 		}
 		b.WriteString(" ]\n    mappings {")
