@@ -113,3 +113,17 @@ func publishMany(b *testing.B, log ingest.Log, header []byte, inFlight int) {
 		}
 	}
 }
+
+// BenchmarkTakeLarge measures how a message of the size of an object's chunk is taken over.
+func BenchmarkTakeLarge(b *testing.B) {
+	g := ingest.New(ingest.Config{Ackers: 1, Outlet: func() ingest.Outlet { return &credits{given: make(chan int, 1)} }})
+	defer g.Close()
+	s := g.Open(new(accounts.Account), &instant{}, ingest.Hooks{})
+	subject, payload := []byte("s.new.eu"), make([]byte, 128<<10)
+	b.SetBytes(int64(len(payload)))
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Take(subject, nil, nil, payload)
+		s.Flush()
+	}
+}

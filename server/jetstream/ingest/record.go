@@ -36,7 +36,7 @@ type record struct {
 	stream *Stream
 	task   task
 
-	// The message. Its header and payload are one allocation.
+	// The message.
 	subject         string
 	reply           string
 	header, payload []byte
@@ -79,19 +79,11 @@ func newRecord() *record {
 // reset forgets everything.
 func (r *record) reset() { *r = record{done: r.done} }
 
-// fill copies a message, its header and payload into memory that is long enough.
-func (r *record) fill(subject string, reply, header, payload, memory []byte) {
-	r.subject = subject
+// fill makes the record one of a message whose header and payload are its own already.
+func (r *record) fill(subject string, reply, header, payload []byte) {
+	r.subject, r.header, r.payload = subject, header, payload
 	if len(reply) > 0 {
 		r.reply = string(reply)
-	}
-	n := copy(memory, header)
-	copy(memory[n:], payload)
-	if n > 0 {
-		r.header = memory[:n:n]
-	}
-	if len(payload) > 0 { // an empty part of the memory would keep all of it alive
-		r.payload = memory[n:]
 	}
 }
 

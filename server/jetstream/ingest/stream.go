@@ -112,7 +112,8 @@ func (s *Stream) takeIn(r *record, subject, reply, header, payload []byte) (take
 	if string(subject) != s.subject {
 		s.subject = string(subject)
 	}
-	r.fill(s.subject, reply, header, payload, s.memory.place(len(header)+len(payload), keep))
+	header, payload = s.memory.put(header, payload, keep)
+	r.fill(s.subject, reply, header, payload)
 	s.append(r)
 	return true, false
 }
