@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -86,7 +87,8 @@ func (n *network) strangers() (errs []error) {
 			}
 			owners[key] = name
 		}
-		for e := range d.exports.Overlapping(">") {
+		inOrder := func(a, b *export) int { return cmp.Compare(a.order, b.order) }
+		for _, e := range slices.SortedFunc(d.exports.Overlapping(">"), inOrder) {
 			for _, other := range e.Accounts {
 				if n.definitions[other] == nil {
 					errs = append(errs, fmt.Errorf("account %q: exports[%d]: %w %q", name, e.order, ErrUnknownAccount, other))
