@@ -111,7 +111,6 @@ func (m *Mesh) greet(t *talk, h *hello) (*session, error) {
 	if err := h.check(); err != nil {
 		return nil, err
 	}
-	h.Member.seenAt(hostOf(t.conn.RemoteAddr()))
 	m.mu.Lock()
 	r := m.vet(&h.Member)
 	m.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -206,6 +207,33 @@ func TestTwoConfiguredNamesMeet(t *testing.T) {
 	})
 }
 
+// TestNamesChangeApart has two servers that are connected take different names at the same time.
+func TestNamesChangeApart(t *testing.T) {
+	inNetwork(t, func(t *testing.T, n *network) {
+		n.delay = 20 * time.Millisecond
+		var servers []*server
+		for i, name := range []string{"b", "c", "a", "aa"} { // a comes to b, aa to c
+			cfg := config(n, name, []string{"c:1", "b:1", "b:1", "c:1"}[i])
+			cfg.Self.Cluster, cfg.Self.Dynamic = strings.CutSuffix([]string{"zz*", "yy*", "one", "two"}[i], "*")
+			servers = append(servers, start(t, cfg))
+			if i == 1 {
+				after(5 * time.Second)
+				wantMesh(t, usual(), servers...)
+			}
+		}
+		after(time.Minute)
+		b, c, a, aa := servers[0], servers[1], servers[2], servers[3]
+		wantMesh(t, usual(), a, b)
+		wantMesh(t, usual(), c, aa)
+		if !strings.Contains(b.logs.text()+c.logs.text(), "has come into the cluster") {
+			t.Errorf("neither b nor c says why they part:\n%s\n%s", b.logs.text(), c.logs.text())
+		}
+		for _, s := range servers {
+			s.close()
+		}
+	})
+}
+
 func TestSetSelf(t *testing.T) {
 	inNetwork(t, func(t *testing.T, n *network) {
 		a, b, c := start(t, config(n, "a", "c:1")), start(t, config(n, "b", "c:1")), start(t, config(n, "c"))
@@ -217,13 +245,14 @@ func TestSetSelf(t *testing.T) {
 		}
 		after(time.Second)
 		for _, s := range []*server{b, c} {
-			i := slices.IndexFunc(s.mesh.Members(), func(m mesh.Member) bool { return m.ID == "ID-a" })
+			s.mu.Lock()
+			i := slices.IndexFunc(s.others, func(m mesh.Member) bool { return m.ID == "ID-a" })
 			if i < 0 {
-				t.Fatalf("%s has no member a", s.name)
-			}
-			if m := s.mesh.Members()[i]; m.ClientURLs[0] != "new:1" || !m.LameDuck || m.Level != 7 {
+				t.Errorf("%s was not told of a", s.name)
+			} else if m := s.others[i]; m.ClientURLs[0] != "new:1" || !m.LameDuck || m.Level != 7 {
 				t.Errorf("%s takes a for %+v", s.name, m)
 			}
+			s.mu.Unlock()
 		}
 		wantMesh(t, usual(), a, b, c)
 		self.RouteURL = "nonsense"
@@ -340,6 +369,61 @@ func TestNameOfManyServers(t *testing.T) {
 	})
 }
 
+// TestNameOfThisServerAmongOthers has a server find only itself under a name at first, and others later.
+func TestNameOfThisServerAmongOthers(t *testing.T) {
+	inNetwork(t, func(t *testing.T, n *network) {
+		cfg := config(n, "a", "cluster:1")
+		cfg.Lookup = func(context.Context, string) ([]string, error) { return []string{"a", "b"}, nil }
+		a := start(t, cfg)
+		after(10 * time.Second)
+		b := start(t, config(n, "b"))
+		after(3 * time.Second)
+		wantMesh(t, usual(), a, b)
+		b.close()
+		after(time.Minute)
+		b = start(t, config(n, "b"))
+		after(3 * time.Second)
+		wantMesh(t, usual(), a, b)
+		a.close()
+		b.close()
+	})
+}
+
+// TestOnlyThisServerHasTheName waits for others to get a name that this server has alone.
+func TestOnlyThisServerHasTheName(t *testing.T) {
+	inNetwork(t, func(t *testing.T, n *network) {
+		cfg := config(n, "a", "cluster:1")
+		var hosts atomic.Pointer[[]string]
+		hosts.Store(&[]string{"a", "a"}) // as of a name with an address of each kind
+		cfg.Lookup = func(context.Context, string) ([]string, error) { return *hosts.Load(), nil }
+		a := start(t, cfg)
+		after(10 * time.Minute)
+		if got := n.dialled(); got > 15 {
+			t.Errorf("the server has dialled itself %d times in 10 minutes", got)
+		}
+		if got := a.logs.text(); got != "" {
+			t.Errorf("got the log %q, want nothing", got)
+		}
+		hosts.Store(&[]string{"a", "b"})
+		b := start(t, config(n, "b"))
+		after(time.Minute)
+		wantMesh(t, usual(), a, b)
+		a.close()
+		b.close()
+	})
+}
+
+func TestLookupFails(t *testing.T) {
+	inNetwork(t, func(t *testing.T, n *network) {
+		cfg := config(n, "a", "cluster:1")
+		cfg.Lookup = func(context.Context, string) ([]string, error) { return nil, errors.New("no such host") }
+		a := start(t, cfg)
+		after(time.Minute)
+		a.wantLog("level=WARN", "addr=cluster:1", "look up cluster: no such host")
+		a.close()
+	})
+}
+
 // TestAddressIsSeen has servers that do not know at which address others reach them.
 func TestAddressIsSeen(t *testing.T) {
 	inNetwork(t, func(t *testing.T, n *network) {
@@ -352,8 +436,42 @@ func TestAddressIsSeen(t *testing.T) {
 		after(5 * time.Second)
 		wantMesh(t, usual(), servers...)
 		for _, s := range servers {
+			for _, m := range s.mesh.Members() {
+				if m.RouteURL != m.Name+":1" {
+					t.Errorf("%s thinks that others reach %s at %s", s.name, m.Name, m.RouteURL)
+				}
+			}
+		}
+		for _, s := range servers {
 			s.close()
 		}
+	})
+}
+
+// TestAddressIsSeenBeforeAnythingElse has a server go right after the handshake. It is looked for where it was seen.
+func TestAddressIsSeenBeforeAnythingElse(t *testing.T) {
+	inNetwork(t, func(t *testing.T, n *network) {
+		a, l := start(t, config(n, "a")), n.listen("x:1")
+		conn, err := n.dialer("x")(t.Context(), "a:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		hello := strings.Replace(someHello, `"route_url":"z:1"`, `"route_url":":1"`, 1)
+		if _, err := conn.Write(frames(hello, `{"have":0}`, `{"ready":true}`)); err != nil {
+			t.Fatal(err)
+		}
+		after(time.Second)
+		if got := a.names(); got != "z" {
+			t.Errorf("the members are %q, want z", got)
+		}
+		conn.Close()
+		conn, err = l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+		l.Close()
+		a.close()
 	})
 }
 

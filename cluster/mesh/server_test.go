@@ -29,8 +29,7 @@ type server struct {
 	seen    map[*mesh.Link]bool
 	reasons []error
 	self    mesh.Member
-	members []string
-	changes int
+	others  []mesh.Member
 	input   map[uint64][]byte // what has arrived, by the id of the link
 	arrived *sync.Cond        // something of this has changed
 }
@@ -74,12 +73,8 @@ func (s *server) Unlinked(l *mesh.Link, reason error) {
 func (s *server) MembersChanged(self mesh.Member, others []mesh.Member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.changes++
 	s.self = self
-	s.members = nil
-	for _, m := range others {
-		s.members = append(s.members, m.Name)
-	}
+	s.others = others
 	s.arrived.Broadcast()
 }
 
@@ -87,7 +82,11 @@ func (s *server) MembersChanged(self mesh.Member, others []mesh.Member) {
 func (s *server) names() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return strings.Join(s.members, " ")
+	var names []string
+	for _, m := range s.others {
+		names = append(names, m.Name)
+	}
+	return strings.Join(names, " ")
 }
 
 // cluster is the name of the cluster that the handler was told last.

@@ -44,6 +44,7 @@ func (m *Mesh) newSession(conn net.Conn, peer *hello, to *target) *session {
 		offer: agreed(m.offer, peer.Offer), compress: compressionOf(m.offer.Compression, peer.Offer.Compression),
 		peer: peer.Member, links: map[slot]*Link{}, wake: make(chan struct{}, 1), tell: true,
 	}
+	s.peer.seenAt(s.host())
 	s.ctx, s.cancel = context.WithCancelCause(m.ctx)
 	return s
 }
@@ -71,23 +72,15 @@ func (s *session) doubt() {
 }
 
 // decide makes s the session with its peer, if there is none that it would double. have is the last session with
-// this server that the peer knew.
+// this server that the peer had and has no more.
 func (m *Mesh) decide(s *session, have uint64) *refusal {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r := m.vet(&s.peer); r != nil {
+	if r := m.makeRoom(s, func(old *session) bool { return have >= old.number }); r != nil {
 		return r
-	}
-	if old := m.sessions[s.peer.ID]; old != nil {
-		age := s.peer.Start.Compare(old.peer.Start)
-		if r := m.standing(old, age, have >= old.number); r != nil {
-			return r
-		}
-		m.end(old, ErrReplaced)
 	}
 	m.lastNum = max(m.lastNum+1, uint64(time.Now().UnixNano()))
 	s.number, s.token = m.lastNum, rand.Text()
-	m.sessions[s.peer.ID] = s
 	return nil
 }
 
@@ -95,21 +88,31 @@ func (m *Mesh) decide(s *session, have uint64) *refusal {
 func (m *Mesh) follow(s *session, d *decision) *refusal {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r := m.vet(&s.peer); r != nil {
+	if r := m.makeRoom(s, func(old *session) bool { return d.Session > old.number }); r != nil {
 		return r
-	}
-	if old := m.sessions[s.peer.ID]; old != nil {
-		age := s.peer.Start.Compare(old.peer.Start)
-		if r := m.standing(old, age, d.Session > old.number); r != nil {
-			return r
-		}
-		m.end(old, ErrReplaced)
 	}
 	s.number, s.token = d.Session, d.Token
 	if len(m.past) >= maxPast {
 		clear(m.past) // costs the deciders among them a ping before they take us again
 	}
 	m.past[s.peer.ID] = d.Session
+	return nil
+}
+
+// makeRoom puts s into the place of the session with its peer. One that is there gives way if over says so, or if the
+// peer was started after it. The mutex must be held.
+func (m *Mesh) makeRoom(s *session, over func(old *session) bool) *refusal {
+	if r := m.vet(&s.peer); r != nil {
+		return r
+	}
+	if old := m.sessions[s.peer.ID]; old != nil {
+		age := s.peer.Start.Compare(old.peer.Start)
+		if age < 0 || age == 0 && !over(old) {
+			old.doubt()
+			return m.standing(old, age)
+		}
+		m.end(old, ErrReplaced)
+	}
 	m.sessions[s.peer.ID] = s
 	return nil
 }
@@ -117,13 +120,9 @@ func (m *Mesh) follow(s *session, d *decision) *refusal {
 // maxPast bounds how many deciders are remembered.
 const maxPast = 4096
 
-// standing says why a session keeps its place against a newcomer that was started later (age > 0) or earlier (< 0)
-// than the peer of old, or is the same. The mutex must be held.
-func (m *Mesh) standing(old *session, age int, newer bool) *refusal {
-	if age > 0 || age == 0 && newer {
-		return nil
-	}
-	old.doubt()
+// standing says why a session keeps its place against a newcomer that was started earlier (age < 0) than the peer of
+// old, or is the same. The mutex must be held.
+func (m *Mesh) standing(old *session, age int) *refusal {
 	if age < 0 {
 		return m.refuse(codeID, "the server id %s is in use by a server that was started later (%s): is its store a copy?",
 			old.peer.ID, old.conn.RemoteAddr())
@@ -199,11 +198,9 @@ func (m *Mesh) end(s *session, reason error) {
 		conns = append(conns, l.Conn)
 		m.forget(l, reason)
 	}
-	m.wg.Go(func() {
-		for _, c := range conns {
-			c.Close()
-		}
-	})
+	for _, c := range conns {
+		m.wg.Go(func() { c.Close() }) // with TLS it may take seconds
+	}
 	if m.sessions[s.peer.ID] != s {
 		return
 	}

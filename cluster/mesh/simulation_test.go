@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", 20, "how many simulations to run")
+	seeds = flag.Int("seeds", 12, "how many simulations to run")
 	seed  = flag.Uint64("seed", 0, "run the simulation of this seed alone")
 )
 

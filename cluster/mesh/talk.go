@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"time"
 )
 
@@ -124,7 +125,7 @@ func (m *Mesh) dial(ctx context.Context, addr, name string) (net.Conn, error) {
 	return c, nil
 }
 
-// seek dials a target. A name may stand for many servers and this one among them: another is tried each time.
+// seek dials a target. A name may stand for many servers and this one among them: any other will do.
 func (m *Mesh) seek(ctx context.Context, to *target) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(to.addr)
 	if err != nil || net.ParseIP(host) != nil || m.cfg.Lookup == nil {
@@ -133,13 +134,19 @@ func (m *Mesh) seek(ctx context.Context, to *target) (net.Conn, error) {
 	lookup, cancel := context.WithTimeout(ctx, m.cfg.HandshakeTimeout)
 	defer cancel()
 	hosts, err := m.cfg.Lookup(lookup, host)
-	if err != nil || len(hosts) == 0 {
+	if err != nil {
 		return nil, fmt.Errorf("look up %s: %w", host, err)
 	}
 	to.many = len(hosts) > 1
+	hosts = slices.DeleteFunc(slices.Clone(hosts), func(h string) bool { return slices.Contains(to.own, h) })
+	if len(hosts) == 0 {
+		to.own = nil // addresses change hands
+		return nil, refuse(codeSelf, "there is nobody else behind this name")
+	}
 	rand.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
 	var failures []error
 	for _, h := range hosts {
+		to.tried = h
 		conn, err := m.dial(ctx, net.JoinHostPort(h, port), to.host)
 		if err == nil {
 			return conn, nil
@@ -192,7 +199,6 @@ func (m *Mesh) introduce(t *talk, to *target) (*session, error) {
 	if err := f.Hello.check(); err != nil {
 		return nil, err
 	}
-	f.Hello.Member.seenAt(to.host)
 	s := m.newSession(t.conn, f.Hello, to)
 	return s, m.agree(t, s)
 }

@@ -26,7 +26,11 @@ type target struct {
 	addr, host         string // host:port, and the host alone
 	username, password string
 	cancel             context.CancelFunc
-	many               bool // the name stands for many servers; used by its own goroutine only
+
+	// Used by its own goroutine only.
+	many  bool     // the name stands for many servers
+	tried string   // the address of it that was dialled last
+	own   []string // those that have turned out to be this server
 
 	// Guarded by the mesh's mutex.
 	seed bool
@@ -107,7 +111,7 @@ func (m *Mesh) dropTarget(t *target) {
 // learn begins to dial a server that somebody has a session with, or that there was one with, unless there is
 // one or it is dialled already. The mutex must be held, and the caller be among those that Close waits for.
 func (m *Mesh) learn(peer *Member) {
-	if peer.ID == m.self.ID || peer.RouteURL == "" || m.closing || m.sessions[peer.ID] != nil {
+	if peer.RouteURL == "" || m.closing || m.sessions[peer.ID] != nil {
 		return
 	}
 	host, port, err := net.SplitHostPort(peer.RouteURL)
@@ -117,7 +121,7 @@ func (m *Mesh) learn(peer *Member) {
 	t := newTarget(&m.cfg, host, port)
 	t.id = peer.ID
 	for addr, old := range m.targets {
-		if addr == t.addr || old.id == peer.ID {
+		if addr == t.addr || old.id == peer.ID && !old.seed { // a seed may lead to another by now
 			return
 		}
 	}
@@ -216,6 +220,9 @@ func (m *Mesh) failed(t *target, err error) (final bool) {
 	if self && !t.many {
 		m.dropTarget(t)
 		final = true
+	}
+	if self && t.many && r.theirs {
+		t.own = append(t.own, t.tried)
 	}
 	m.mu.Unlock()
 	switch {

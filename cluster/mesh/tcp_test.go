@@ -48,7 +48,7 @@ func TestTCP(t *testing.T) {
 				servers = append(servers, start(t, cfg))
 			}
 			for _, s := range servers {
-				s.wait(func() bool { return len(s.open) == 8 && len(s.members) == 2 })
+				s.wait(func() bool { return len(s.open) == 8 && len(s.others) == 2 })
 			}
 			for i, s := range servers {
 				for _, o := range servers[i+1:] {
