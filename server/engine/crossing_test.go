@@ -300,6 +300,58 @@ func TestStreamImports(t *testing.T) {
 	})
 }
 
+// TestStreamsEnterNoServices: what has come by the import of a stream asks nobody, whatever the importer imports besides.
+func TestStreamsEnterNoServices(t *testing.T) {
+	h := start(t, 0, sharing(
+		accounts.AccountConfig{Name: "A", Exports: exports{exportStream("s")}},
+		accounts.AccountConfig{Name: "B", Imports: imports{importStream("A", "s", "q"), importService("C", "q", "")}},
+		accounts.AccountConfig{Name: "C", Exports: exports{exportService("q")}},
+	), nil)
+	a, b, c := h.login("a"), h.login("b"), h.login("c")
+	b.sub("q 1")
+	c.sub("q 1")
+	a.pub("s", "", "published")
+	b.got("q", "1", "", "published")
+	a.flush()
+	c.flush()
+	b.pub("q", "", "asked")
+	c.asked("q", "1", `{"acc":"B"`, "asked")
+}
+
+// TestManyOpenRequests: there are bounds to what waits for answers; the first request has to go for one too many.
+func TestManyOpenRequests(t *testing.T) {
+	h := start(t, 2, sharing(
+		accounts.AccountConfig{Name: "A", Exports: exports{exportService("q")}},
+		accounts.AccountConfig{Name: "B", Imports: imports{importService("A", "q", "")}},
+	), nil)
+	var mu sync.Mutex
+	var replies []string
+	h.engine.Subscribe(h.account("A"), "q", "", func(m *engine.Message) {
+		mu.Lock()
+		defer mu.Unlock()
+		replies = append(replies, string(m.Reply))
+	})
+	b := h.login("b")
+	b.sub("inbox.> 1")
+	const most = 1 << 16
+	for i := range most + 1 {
+		b.pub("q", fmt.Sprint("inbox.", i), "")
+	}
+	b.flush()
+	mu.Lock()
+	defer mu.Unlock()
+	if len(replies) != most+1 {
+		t.Fatalf("%d requests, want %d", len(replies), most+1)
+	}
+	if n := h.engine.Publish(h.account("A"), replies[0], "", nil, []byte("x")); n != 0 {
+		t.Error("the first request is still open")
+	}
+	for _, i := range []int{1, most / 2, most} {
+		h.engine.Publish(h.account("A"), replies[i], "", nil, []byte("x"))
+		b.got(fmt.Sprint("inbox.", i), "1", "", "x")
+	}
+}
+
 // TestStreamImportsToQueues: each account has queue groups of its own, and a sender to one group reaches one member.
 func TestStreamImportsToQueues(t *testing.T) {
 	h := start(t, 0, sharing(

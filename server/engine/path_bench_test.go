@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"runnel/server/accounts"
 )
 
 // path is a load as a worker meets it: a publisher sends the same batch again and again to connections whose
@@ -19,7 +21,30 @@ type path struct {
 	outMost   int  // deliveries of one message
 	unique    bool // no two batches are alike
 	// spare is how many allocations one message may cost on average.
-	spare float64
+	spare  float64
+	shared bool // the publisher is of an account that shares: see sharedConfig
+}
+
+// sharedConfig has account A, whose user may not publish anywhere, whose subjects are mapped, and whose stream account B
+// imports; and a service of B, which A imports.
+func sharedConfig() accounts.Config {
+	user := func(name string, p *accounts.Permissions) []accounts.UserConfig {
+		return []accounts.UserConfig{{Username: name, Password: name, Permissions: p}}
+	}
+	return accounts.Config{Accounts: []accounts.AccountConfig{
+		{
+			Name:     "A",
+			Users:    user("a", &accounts.Permissions{Publish: accounts.Rules{Allow: []string{"m.>", "svc"}, Deny: []string{"m.secret"}}}),
+			Exports:  []accounts.ExportConfig{{Subject: "m.>"}},
+			Mappings: []accounts.MappingConfig{{Source: "a.*", Destinations: []accounts.MappingDestination{{Subject: "m.$1", Weight: 100}}}},
+			Imports:  []accounts.ImportConfig{{Service: true, Account: "B", Subject: "q", To: "svc"}},
+		},
+		{
+			Name: "B", Users: user("b", nil),
+			Imports: []accounts.ImportConfig{{Account: "A", Subject: "m.>", To: "local.>"}},
+			Exports: []accounts.ExportConfig{{Service: true, Subject: "q"}},
+		},
+	}}
 }
 
 // batches repeats one message.
@@ -92,6 +117,19 @@ func paths() []path {
 			},
 		},
 		{
+			name: "mapped-imported-128", batch: batches(pub("a.b", strings.Repeat("x", 128)), batchMessages), messages: batchMessages, outMost: 1, shared: true,
+			subscribe: func(x *fixture) { x.subscribe(x.connect(&discarding{}, "b"), "local.b", "", "1") },
+		},
+		{
+			// A request to another account, and its answer: the header, the open request and the two look-ups.
+			name: "service-answered", batch: batches("PUB svc _INBOX.me.1 2\r\nhi\r\n", batchMessages), messages: batchMessages, outMost: 1, shared: true,
+			spare: 2.1, // what is open until the answer, and its reply subject
+			subscribe: func(x *fixture) {
+				x.subscribe(x.connect(&discarding{}, "a"), "_INBOX.me.*", "", "1")
+				x.Subscribe(x.door.policy.Account("B"), "q", "", func(m *Message) { m.Respond(nil, m.Payload) })
+			},
+		},
+		{
 			// More subjects than fit at times: a bucket with more than it has places forgets some.
 			name: "wildcard-10000", batch: func(int) []byte { return many }, messages: 10_000,
 			subscribe: subscribers(1, "shop.*.item.>", ""), outMost: 1, spare: 0.7,
@@ -106,9 +144,13 @@ func pub(subject, payload string) string {
 
 // runner sets p up and returns what processes one batch and the counters to compare.
 func (p *path) runner(t testing.TB) (run func(batch []byte), c *Conn, x *fixture) {
-	x = newFixture(t, openConfig)
+	config, user := openConfig, ""
+	if p.shared {
+		config, user = sharedConfig(), "a"
+	}
+	x = newFixture(t, config)
 	p.subscribe(x)
-	c = x.connect(&discarding{}, "")
+	c = x.connect(&discarding{}, user)
 	w := newWorker(x.Engine, pollerCache)
 	return func(batch []byte) {
 		if used, err := w.input(c, batch); used != len(batch) || err != nil {

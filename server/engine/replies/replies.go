@@ -122,7 +122,6 @@ func (t *Table[A, V]) Open(reply []byte, r Request[A, V], now time.Time) (subjec
 		evicted = append(evicted, o.queue[0].Request)
 		s.remove(o.queue[0])
 	}
-	s.owners[r.From] = o // which the last one that went may have taken along
 	for {
 		reply = appendDigits(reply[:from+uniqueAt], rand.Uint64(), uniqueBytes)
 		w := &waiting[A, V]{Request: r, owner: o, key: key(reply[from:]), deadline: now.Add(r.Patience)}
@@ -231,22 +230,22 @@ func (t *Table[A, V]) Expire(now time.Time) (expired []Request[A, V]) {
 func (s *shard[A, V]) expire(now time.Time, expired []Request[A, V]) []Request[A, V] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, o := range s.owners {
+	for a, o := range s.owners {
 		for len(o.queue) > 0 && o.queue[0].deadline.Before(now) {
 			expired = append(expired, o.queue[0].Request)
 			s.remove(o.queue[0])
+		}
+		if len(o.queue) == 0 {
+			delete(s.owners, a) // it may ask again, but not at once
 		}
 	}
 	return expired
 }
 
-// remove takes w out, and with its last request the account. mu is held.
+// remove takes w out. mu is held.
 func (s *shard[A, V]) remove(w *waiting[A, V]) {
 	delete(s.open, w.key)
 	w.owner.remove(w)
-	if len(w.owner.queue) == 0 {
-		delete(s.owners, w.From)
-	}
 }
 
 // Len is how many requests of an account wait.
