@@ -162,8 +162,8 @@ func TestOperatorExpiry(t *testing.T) {
 	w := newOperatorWorld(t)
 	w.startFull(t.TempDir(), "http_port: -1\n")
 	w.push(w.a, nil)
-	w.push(w.b, func(c *jwt.AccountClaims) { c.Expires = time.Now().Unix() + 2 })
-	soon := func(c *jwt.UserClaims) { c.Expires = time.Now().Unix() + 2 }
+	w.push(w.b, func(c *jwt.AccountClaims) { c.Expires = time.Now().Unix() + 4 })
+	soon := func(c *jwt.UserClaims) { c.Expires = time.Now().Unix() + 4 }
 	byUser := w.watch(w.ua, w.userJWT(w.a, w.a, w.ua, soon))
 	byAccount := w.watch(w.ub, w.userJWT(w.b, w.b, w.ub, nil))
 	stays := w.watch(w.ub, w.userJWT(w.a, w.a, w.ub, nil))

@@ -13,7 +13,7 @@ import (
 // Remote is a resolver that asks others over the system account.
 type Remote struct{ Bus Bus }
 
-// ErrNobody: nobody in the system account answers for account JWTs.
+// ErrNobody says that nobody in the system account answers for account JWTs.
 var ErrNobody = errors.New("nobody answers for account JWTs in the system account")
 
 // Fetch implements resolver.Resolver. The first answer counts, and an empty one says that there is no such account.
