@@ -13,6 +13,9 @@ import (
 	"runnel/jetlog/segment"
 )
 
+// skippedMost is for how many flushes there is one file of compaction at least.
+const skippedMost = 3
+
 // Compact rewrites files so that streams have few of them, without what has gone. Only what had gone
 // by the last flush is left out: what the log has behind it may still ask for the rest.
 func (s *Store) Compact() error { return s.compactUntil(func() bool { return false }) }
@@ -20,11 +23,15 @@ func (s *Store) Compact() error { return s.compactUntil(func() bool { return fal
 // pressed reports whether compaction must let a flush go first: before publishes have to wait for memory.
 func (s *Store) pressed() bool { return s.memory.Load() >= (s.cfg.FlushBytes+s.cfg.MemoryBytes)/2 }
 
-// compactUntil compacts until there is nothing to do any more, or enough, but a file at least. It begins where the
-// call before has ended.
+// compactUntil compacts until there is nothing to do any more, or enough. It begins where the call before has ended. Where it
+// would be enough all the time, it makes one file for every three flushes, so that files do not become ever more.
 func (s *Store) compactUntil(enough func() bool) error {
 	s.flushing.Lock()
 	defer s.flushing.Unlock()
+	if s.flushing.skipped++; enough() && s.flushing.skipped < skippedMost {
+		return nil
+	}
+	s.flushing.skipped = 0
 	streams := s.Streams()
 	next, _ := slices.BinarySearchFunc(streams, s.flushing.compacted, func(t *Stream, id uint64) int { return cmp.Compare(t.id, id) })
 	for _, stream := range slices.Concat(streams[next:], streams[:next]) {

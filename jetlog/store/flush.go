@@ -28,6 +28,7 @@ const flushEvery = time.Second
 type flushing struct {
 	sync.Mutex
 	compacted uint64 // stream whose files were compacted last
+	skipped   int    // calls of compactUntil that have done nothing, since the last that has
 }
 
 // flusher is the goroutine that flushes and compacts.
