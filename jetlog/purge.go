@@ -86,15 +86,11 @@ func (s *Stream) lastToGo(filter Filter, first, n, keep uint64, m Messages) (uin
 
 // purgeMatching removes messages one by one.
 func (s *Stream) purgeMatching(filter Filter, c *command.Purge, m Messages) (Result, error) {
-	n, err := m.Count(filter, 0)
+	n, first, err := matchesOf(filter, m)
 	if err != nil {
 		return Result{}, err
 	}
 	n -= min(n, c.Keep)
-	first, err := m.NextOf(filter, 0)
-	if err != nil {
-		return Result{}, err
-	}
 	upTo := s.state.Last
 	if c.Sequence > 0 {
 		kept, err := m.Count(filter, c.Sequence)
@@ -120,6 +116,19 @@ func (s *Stream) purgeMatching(filter Filter, c *command.Purge, m Messages) (Res
 		return Result{}, err
 	}
 	return Result{Removed: s.remove(m)}, nil
+}
+
+// matchesOf returns how many messages match, and the first of them. Of one subject that is known without counting.
+func matchesOf(filter Filter, m Messages) (n, first uint64, err error) {
+	if subject, ok := filter.Literal(); ok {
+		state, err := m.Subject(subject)
+		return state.Count, state.First, err
+	}
+	if n, err = m.Count(filter, 0); err != nil {
+		return 0, 0, err
+	}
+	first, err = m.NextOf(filter, 0)
+	return n, first, err
 }
 
 // purgeBelow removes all messages up to a sequence at once. Beyond the last sequence, those between
