@@ -690,3 +690,20 @@ func TestOperatorCycle(t *testing.T) {
 	}
 	next(t, sub)
 }
+
+// TestOperatorWebSocket: a browser shows its JWT as a cookie, and a user may be bound to WebSocket.
+func TestOperatorWebSocket(t *testing.T) {
+	w := newOperatorWorld(t)
+	w.startMemory("websocket { port: -1, no_tls: true, jwt_cookie: session }\n", w.tokens(nil))
+	token := w.userJWT(w.a, w.a, w.ua, func(c *jwt.UserClaims) {
+		c.BearerToken = true
+		c.AllowedConnectionTypes.Add(jwt.ConnectionTypeWebsocket)
+	})
+	c := dialWeb(t, w.server, "Cookie: session="+token)
+	c.send(login("") + "PING\r\n")
+	mustContain(t, "answer", c.until("} \r\n"), "PONG\r\n", w.a.public)
+	c = dialWeb(t, w.server, "Cookie: session=x")
+	c.send(login("") + "PING\r\n")
+	mustContain(t, "answer", c.until("\r\n"), "-ERR 'Authorization Violation'")
+	w.refused(w.ua, token, "connection type not allowed")
+}
