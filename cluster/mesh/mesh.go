@@ -175,10 +175,8 @@ func (c *Config) check() error {
 	case c.PingInterval < 0 || c.HandshakeTimeout < 0 || c.PingMax < 0 || c.ConnectRetries < 0:
 		return errors.New("times and counts must not be negative")
 	}
-	for _, a := range c.Accounts {
-		if a == "" {
-			return errors.New("an account with a route of its own needs a name")
-		}
+	if slices.Contains(c.Accounts, "") {
+		return errors.New("an account with a route of its own needs a name")
 	}
 	return nil
 }

@@ -42,6 +42,7 @@ type simulation struct {
 
 func simulate(t *testing.T, n *network, r *rand.Rand) {
 	s := &simulation{t: t, n: n, r: r, hosts: []string{"a", "b", "c", "d", "e"}[:3+r.IntN(3)], servers: map[string]*server{}, logs: new(logs)}
+	n.delay = []time.Duration{0, time.Millisecond, 60 * time.Millisecond}[r.IntN(3)]
 	for _, h := range s.hosts {
 		s.open(h)
 		after(time.Duration(r.IntN(2)) * time.Duration(r.IntN(500)) * time.Millisecond)
@@ -59,6 +60,11 @@ func simulate(t *testing.T, n *network, r *rand.Rand) {
 		all = append(all, s.servers[h])
 	}
 	after(3 * time.Minute)
+	dials := n.dialled()
+	after(10 * time.Minute)
+	if got := n.dialled() - dials; got != 0 {
+		t.Errorf("%d connections were dialled after all was well", got)
+	}
 	wantMesh(t, usual(), all...)
 	for i, a := range all {
 		for _, b := range all[i+1:] {
@@ -97,7 +103,7 @@ func (s *simulation) open(host string) {
 // step lets something happen.
 func (s *simulation) step() {
 	a, b := s.hosts[s.r.IntN(len(s.hosts))], s.hosts[s.r.IntN(len(s.hosts))]
-	switch s.r.IntN(9) {
+	switch s.r.IntN(10) {
 	case 0, 1:
 		s.n.cutOne(s.r, a, b)
 	case 2:
@@ -114,6 +120,8 @@ func (s *simulation) step() {
 				list[s.r.IntN(len(list))].CloseWith(errors.New("closed by its user"))
 			}
 		}
+	case 9:
+		s.n.lose(a, b, nil)
 	case 7:
 		s.stop(a, false)
 	case 8:
