@@ -39,15 +39,17 @@ func (s *Store) measureBytes() int64 { return s.cfg.FlushBytes / 16 }
 // full reports whether publishes are refused.
 func (p *space) full() bool { return p.starved.Load() || p.spent.Load() || p.tight.Load() }
 
-// measureIfDue has free space looked up if much has changed since it was done last. Who publishes does not wait for it: a
-// disk may take its time, and there is more to spare than comes meanwhile.
+// measureIfDue has free space looked up if much has changed since it was done last. Who publishes does not wait for it, unless
+// as much again has come before it was done: more than there is to spare must not come unseen.
 func (s *Store) measureIfDue() {
-	if more := s.memory.Load() - s.space.measured.Load(); more < s.measureBytes() && more > -s.measureBytes() {
-		return
-	}
-	select {
-	case s.space.changed <- struct{}{}:
-	default:
+	switch more := s.memory.Load() - s.space.measured.Load(); {
+	case more >= 2*s.measureBytes():
+		s.measure()
+	case more >= s.measureBytes() || more <= -s.measureBytes():
+		select {
+		case s.space.changed <- struct{}{}:
+		default:
+		}
 	}
 }
 

@@ -161,7 +161,7 @@ func TestFreeSpaceIsNotAwaited(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for range 10 {
+		for range 6 { // more than is published between two looks, and less than twice that
 			c := &command.Publish{Time: 1, Subject: "S.x", Payload: make([]byte, 16<<10)}
 			if r, err := stream.Propose(context.Background(), c); err != nil || !r.Stored {
 				t.Errorf("publish: %v, %v", r, err)
