@@ -15,8 +15,9 @@ const (
 	longLength = 4 * runLength
 	// halvedBytes is how large a file must be to be rewritten for itself.
 	halvedBytes = 1 << 20
-	// factBytes is about what a fact takes in a file.
-	factBytes = 24
+	// subjectBytes is what a subject counts for besides its messages: writing a file takes as long for one as for so many
+	// bytes of them.
+	subjectBytes = 128
 	// leastShare and mostShare are for how many facts a file of their own is worth while, and how many it gets, as
 	// parts of the bytes that files grow to. With the usual 64 MiB that is 65,536 and 4 million, which are written in
 	// about a second.
@@ -49,13 +50,8 @@ func Messages(files []File, mostBytes int64) (first, n int) {
 	return 0, 0
 }
 
-// size is what a file counts for: its facts where it has nothing else.
-func (f *File) size() int64 {
-	if f.Bytes > 0 || f.Covered {
-		return f.Left
-	}
-	return int64(f.Facts) * factBytes
-}
+// size is what a file counts for.
+func (f *File) size() int64 { return f.Left + int64(f.Facts)*subjectBytes }
 
 // Facts returns the first run of files whose facts should be in one file, where files grow to so many bytes; n is 0 for
 // none. What is in the run and has no facts, or is covered, counts for nothing.

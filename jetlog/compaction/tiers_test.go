@@ -34,8 +34,12 @@ func TestMessages(t *testing.T) {
 			{Bytes: 5, Left: 5}, {Bytes: 5, Left: 5}, {Facts: 4 * mib}, {Bytes: 5, Left: 5}, {Bytes: 5, Left: 5},
 		}, 0, 0},
 		{"few facts in between", []compaction.File{
-			{Bytes: 50, Left: 50}, {Bytes: 50, Left: 50}, {Facts: 1}, {Bytes: 50, Left: 50, Facts: 999},
+			{Bytes: 50, Left: 50}, {Bytes: 50, Left: 50}, {Facts: 1}, {Bytes: 50, Left: 50, Facts: 1},
 		}, 0, 4},
+		{"many subjects take as long as many bytes", []compaction.File{
+			{Bytes: 9 * mib, Left: 9 * mib, Facts: mib / 8}, {Bytes: 9 * mib, Left: 9 * mib, Facts: mib / 8},
+			{Bytes: 9 * mib, Left: 9 * mib, Facts: mib / 8}, {Bytes: 9 * mib, Left: 9 * mib, Facts: mib / 8},
+		}, 0, 0},
 	} {
 		if first, n := compaction.Messages(tt.files, 64*mib); first != tt.first || n != tt.n {
 			t.Errorf("%s: got %d, %d, want %d, %d", tt.name, first, n, tt.first, tt.n)
