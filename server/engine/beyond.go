@@ -48,7 +48,7 @@ func (e *entry) published(subject []byte) []byte {
 func (e *entry) further() *beyond {
 	if e.beyond == nil {
 		e.beyond = &beyond{}
-		e.bytes += int(unsafe.Sizeof(beyond{}))
+		e.takes(int(unsafe.Sizeof(beyond{})))
 	}
 	return e.beyond
 }
@@ -58,7 +58,7 @@ func (e *entry) further() *beyond {
 func (e *entry) stampOf(a *accounts.Account, subject string) {
 	b := e.further()
 	b.stamps = append(b.stamps, a.Interest().Stamp([]byte(subject)))
-	e.bytes += int(unsafe.Sizeof(subjects.Stamp{}))
+	e.takes(int(unsafe.Sizeof(subjects.Stamp{})))
 }
 
 // applyMapping finds out what a mapping of the account makes of the subject of e, which it returns.
@@ -76,7 +76,7 @@ func (e *entry) applyMapping(x *accounts.Crossings) string {
 	if to != e.subject {
 		e.stampOf(e.profile.Account(), to)
 		e.beyond.mapped = to
-		e.bytes += len(to)
+		e.takes(len(to))
 	}
 	return to
 }
@@ -106,7 +106,7 @@ func (e *entry) enter(x *accounts.Crossings, a *accounts.Account, subject string
 		if remote, ok := i.Remote(subject); ok {
 			b := e.further()
 			b.services = append(b.services, service{i, subject, remote, latency.Brief(a.Name())})
-			e.bytes += int(unsafe.Sizeof(service{})) + len(remote) + 64
+			e.takes(int(unsafe.Sizeof(service{})) + len(remote) + 64)
 			e.flags |= entryLeaves
 		}
 	}

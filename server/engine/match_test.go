@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 	"weak"
 
 	"runnel/server/accounts"
@@ -290,13 +291,13 @@ func TestMatchGrows(t *testing.T) {
 		for i := range m.exact {
 			for _, e := range m.exact[i].entries {
 				if e != nil {
-					bytes += e.bytes
+					bytes += int(e.bytes)
 				}
 			}
 		}
 		for _, e := range m.prefixes {
 			if e != nil {
-				bytes += e.bytes
+				bytes += int(e.bytes)
 			}
 		}
 		if bytes != m.bytes {
@@ -401,5 +402,12 @@ func TestMatchInTurn(t *testing.T) {
 		if e := m.lookup(p, []byte(s)); e.subject != s {
 			t.Errorf("%s has the entry of %q", s, e.subject)
 		}
+	}
+}
+
+// TestEntrySize: many entries are looked at, one after the other.
+func TestEntrySize(t *testing.T) {
+	if size := unsafe.Sizeof(entry{}); size > 128 {
+		t.Errorf("an entry has %d bytes, want 128", size)
 	}
 }
