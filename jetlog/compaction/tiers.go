@@ -19,10 +19,10 @@ const (
 	// bytes of them.
 	subjectBytes = 128
 	// leastShare and mostShare are for how many facts a file of their own is worth while, and how many it gets, as
-	// parts of the bytes that files grow to. With the usual 64 MiB that is 65,536 and 4 million, which are written in
-	// about a second.
+	// parts of the bytes that files grow to. With the usual 64 MiB that is 65,536 and a million, which are written in a
+	// fraction of a second: a flush may wait for it.
 	leastShare = 1024
-	mostShare  = 16
+	mostShare  = 64
 )
 
 // Messages returns the first run of files, which are neighbours, whose content should be in one file of at most so many

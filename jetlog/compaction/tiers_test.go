@@ -106,7 +106,7 @@ func TestFewTables(t *testing.T) {
 		}
 		most = max(most, asked)
 	}
-	if limit := flushes*each/(2<<20) + 8; most > limit {
+	if limit := flushes*each/(1<<19) + 8; most > limit {
 		t.Errorf("%d tables are asked for %d facts, want at most %d", most, flushes*each, limit)
 	}
 	if written > 3*flushes*each {

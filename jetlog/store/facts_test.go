@@ -21,7 +21,7 @@ func scattered(t *testing.T) (store.Config, *store.Store) {
 	t.Helper()
 	cfg := store.Config{
 		Dir: filepath.Join(t.TempDir(), "store"), LogSegmentBytes: 1 << 16, LogBytes: 1 << 20, ScrubBytes: -1,
-		SegmentBytes: 1 << 10,
+		SegmentBytes: 1 << 12,
 	}
 	s := open(t, cfg)
 	stream := create(t, s, unlimited("S"))

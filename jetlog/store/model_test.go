@@ -50,7 +50,7 @@ func runModel(t *testing.T, seed uint64, steps int) {
 		w.cfg.CacheBytes = 1 // every answer is read anew
 	}
 	if seed%2 == 0 {
-		w.cfg.SegmentBytes = 1 << 10 // what files say of subjects is soon in others than their messages
+		w.cfg.SegmentBytes = 1 << 11 // what files say of subjects is soon in others than their messages
 	}
 	w.store = open(t, w.cfg)
 	w.stream = create(t, w.store, g.config())

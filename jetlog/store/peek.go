@@ -3,7 +3,7 @@ package store
 import "runnel/jetlog"
 
 // peekLayers is how many files are asked about a subject at most by one who must not take his time.
-const peekLayers = 16
+const peekLayers = 32
 
 // Peek returns a message, with sequence 0 if there is none, but only if that is known at once: from memory, and while
 // nobody changes the stream. If not, known is false, and Load will tell. It never waits. Slices of the message must not
