@@ -95,7 +95,7 @@ func (w *worker) request(s *service, outer *letter) bool {
 func (w *worker) enter(s *service, outer *letter, d *traced) bool {
 	l := w.letter
 	l.to = append(l.to[:0], s.remote...)
-	far := w.match.lookupAsked(s.Account.Profile(), l.to)
+	far := w.match.lookup(s.Account.Profile(), l.to, fromService)
 	m := w.measure(s, outer)
 	if far.nobody() {
 		w.report(s, m, latency.Unavailable)
@@ -171,7 +171,7 @@ func (w *worker) passAnswer(at *accounts.Account, outer *letter) bool {
 			Value: question{service: q.service, reply: string(outer.reply), importer: q.importer},
 		})
 	}
-	delivered := w.send(w.match.lookupArrived(r.From.Profile(), l.to), "")
+	delivered := w.send(w.match.lookup(r.From.Profile(), l.to, fromElsewhere), "")
 	if q.measured != nil {
 		text := q.measured.Answered(w.engine.describe(outer.from), arrived, time.Now())
 		w.tell(q.service, text)
@@ -183,7 +183,7 @@ func (w *worker) passAnswer(at *accounts.Account, outer *letter) bool {
 func (w *worker) stands(q *question) bool {
 	l := w.letter
 	l.to = append(l.to[:0], q.service.subject...)
-	e := w.match.lookupArrived(q.importer.Profile(), l.to)
+	e := w.match.lookup(q.importer.Profile(), l.to, fromElsewhere)
 	if e.beyond == nil {
 		return false
 	}
@@ -302,7 +302,7 @@ func (w *worker) tell(s *service, text []byte) {
 	}
 	defer w.comeBack(outer)
 	w.letter.address(s.Latency.Subject, s.Latency.Subject, "", nil, text)
-	w.send(w.match.lookupArrived(s.Account.Profile(), w.letter.to), "")
+	w.send(w.match.lookup(s.Account.Profile(), w.letter.to, fromElsewhere), "")
 }
 
 // expire gives up requests that were not answered in time.

@@ -177,43 +177,23 @@ func hash(p *accounts.Profile, subject []byte) uint64 {
 	return subjects.Hash(subject) ^ uint64(uintptr(unsafe.Pointer(p)))>>4
 }
 
-// lookup returns the entry for a message on subject from a client with profile p, whose mappings apply.
-func (m *matchCache) lookup(p *accounts.Profile, subject []byte) *entry {
-	return m.find(p, subject, hash(p, subject), fromClient)
-}
-
-// origin is where messages come from, as far as their entries differ.
-type origin uint8
+// origin is where a message comes from, as far as entries differ by it. It is mixed into their hashes, so that entries of
+// all origins may be in the cache: a hash differs whenever the origin does.
+type origin uint64
 
 const (
 	// fromClient: mappings apply.
-	fromClient origin = iota
-	// fromElsewhere: none does.
-	fromElsewhere
+	fromClient origin = 0
+	// fromElsewhere: none does. It is the server's own, comes from another account, or was mapped already.
+	fromElsewhere origin = 0x9e3779b97f4a7c15
 	// fromService: a request of another account, which goes to the service alone: not to those who import streams of
 	// its account, and no mapping applies.
-	fromService
+	fromService origin = 0xc2b2ae3d27d4eb4f
 )
 
-// arrived and asked make the hashes of messages that do not come from clients other ones than those of messages that do,
-// so that all may be in the cache: a hash differs whenever the origin does.
-const (
-	arrived = 0x9e3779b97f4a7c15
-	asked   = 0xc2b2ae3d27d4eb4f
-)
-
-// lookupArrived returns the entry for a message that no mapping applies to: it is the server's own, comes from another
-// account, or was mapped already.
-func (m *matchCache) lookupArrived(p *accounts.Profile, subject []byte) *entry {
-	return m.find(p, subject, hash(p, subject)^arrived, fromElsewhere)
-}
-
-// lookupAsked returns the entry for a request that has come from another account by the import of a service.
-func (m *matchCache) lookupAsked(p *accounts.Profile, subject []byte) *entry {
-	return m.find(p, subject, hash(p, subject)^asked, fromService)
-}
-
-func (m *matchCache) find(p *accounts.Profile, subject []byte, h uint64, from origin) *entry {
+// lookup returns the entry for a message on subject for the permissions of profile p.
+func (m *matchCache) lookup(p *accounts.Profile, subject []byte, from origin) *entry {
+	h := hash(p, subject) ^ uint64(from)
 	b := m.bucket(h)
 	for _, e := range b.entries {
 		// This is valid, written out: the compiler does not inline it.

@@ -54,7 +54,7 @@ func who(e *entry) string {
 func lookups(t *testing.T, m *matchCache, p *accounts.Profile, subject string) (denied bool, targets string) {
 	t.Helper()
 	for i := range 3 {
-		e := m.lookup(p, []byte(subject))
+		e := m.lookup(p, []byte(subject), fromClient)
 		d, w := e.flags&entryDenied != 0, who(e)
 		if i > 0 && (d != denied || w != targets) {
 			t.Fatalf("%s: look-up %d says %t %q, those before %t %q", subject, i, d, w, denied, targets)
@@ -130,22 +130,22 @@ func TestMatchPrefix(t *testing.T) {
 	p := c.profile.Load()
 	x.subscribe(c, "_INBOX.me.*", "", "1")
 	m := newMatchCache(64)
-	first := m.lookup(p, []byte("_INBOX.me.1"))
-	if again := m.lookup(p, []byte("_INBOX.me.2")); again != first {
+	first := m.lookup(p, []byte("_INBOX.me.1"), fromClient)
+	if again := m.lookup(p, []byte("_INBOX.me.2"), fromClient); again != first {
 		t.Error("two subjects of one prefix have two entries")
 	}
 	if first.plain[0].prefix != nil {
 		t.Error("an entry for many subjects has the text of one")
 	}
-	if own := m.lookup(p, []byte("_INBOX.me.2")); own == first || string(own.plain[0].prefix) != "HMSG _INBOX.me.2 1 " {
+	if own := m.lookup(p, []byte("_INBOX.me.2"), fromClient); own == first || string(own.plain[0].prefix) != "HMSG _INBOX.me.2 1 " {
 		t.Error("a subject that comes again has no entry of its own")
 	}
 	// A literal subscription concerns one of them only.
 	x.subscribe(c, "_INBOX.me.3", "", "2")
-	if got := who(m.lookup(p, []byte("_INBOX.me.3"))); !strings.Contains(got, "/2") {
+	if got := who(m.lookup(p, []byte("_INBOX.me.3"), fromClient)); !strings.Contains(got, "/2") {
 		t.Errorf("targets %q, want the literal subscription too", got)
 	}
-	if got := who(m.lookup(p, []byte("_INBOX.me.4"))); strings.Contains(got, "/2") {
+	if got := who(m.lookup(p, []byte("_INBOX.me.4"), fromClient)); strings.Contains(got, "/2") {
 		t.Errorf("targets %q, want the other subscription only", got)
 	}
 	// So does a pattern that names the last token.
@@ -164,13 +164,13 @@ func TestMatchAcks(t *testing.T) {
 	p := c.profile.Load()
 	x.subscribe(c, "$JS.ACK.>", "", "all")
 	m := newMatchCache(64)
-	first := m.lookup(p, []byte("$JS.ACK.S.C.1.2.3.4.5"))
+	first := m.lookup(p, []byte("$JS.ACK.S.C.1.2.3.4.5"), fromClient)
 	for _, subject := range []string{"$JS.ACK.S.C.1.3.4.5.6", "$JS.ACK.S.C.x"} {
-		if m.lookup(p, []byte(subject)) != first {
+		if m.lookup(p, []byte(subject), fromClient) != first {
 			t.Errorf("%s has an entry of its own", subject)
 		}
 	}
-	if m.lookup(p, []byte("$JS.ACK.S.D.1.2.3.4.5")) == first {
+	if m.lookup(p, []byte("$JS.ACK.S.D.1.2.3.4.5"), fromClient) == first {
 		t.Error("two consumers have one entry")
 	}
 	for subject, want := range map[string]string{
@@ -249,7 +249,7 @@ func TestMatchModel(t *testing.T) {
 		}
 		for range 3 {
 			publisher, s := conns[random.IntN(len(conns))], subject()
-			if got, want := who(m.lookup(publisher.profile.Load(), []byte(s))), naive(conns, publisher, s); got != want {
+			if got, want := who(m.lookup(publisher.profile.Load(), []byte(s), fromClient)), naive(conns, publisher, s); got != want {
 				t.Fatalf("step %d: %s has targets %q, want %q", step, s, got, want)
 			}
 		}
@@ -276,7 +276,7 @@ func TestMatchGrows(t *testing.T) {
 		m.most = 4096
 		for range 5 {
 			for i := range 1000 {
-				m.lookup(p, []byte(subject(i)))
+				m.lookup(p, []byte(subject(i)), fromClient)
 			}
 		}
 		if n := ways * len(m.exact); n < 1024 || n > 4096 || len(m.prefixes) != n/8 {
@@ -348,7 +348,7 @@ func TestMatchSpecial(t *testing.T) {
 	for subject, want := range map[string]bool{"plain.x": false, "bare.x": true, "answers.x": true, "internal.x": true, "nobody.x": false} {
 		m := newMatchCache(64)
 		for i := range 3 {
-			if got := m.lookup(account.Profile(), []byte(subject)).flags&entrySpecial != 0; got != want {
+			if got := m.lookup(account.Profile(), []byte(subject), fromClient).flags&entrySpecial != 0; got != want {
 				t.Errorf("%s look-up %d: special %t, want %t", subject, i, got, want)
 			}
 		}
@@ -395,11 +395,11 @@ func TestMatchInTurn(t *testing.T) {
 	subjects := []string{"a.1", "b.1", "c.1", "d.1"}
 	for range 2 {
 		for _, s := range subjects {
-			m.lookup(p, []byte(s))
+			m.lookup(p, []byte(s), fromClient)
 		}
 	}
 	for _, s := range subjects {
-		if e := m.lookup(p, []byte(s)); e.subject != s {
+		if e := m.lookup(p, []byte(s), fromClient); e.subject != s {
 			t.Errorf("%s has the entry of %q", s, e.subject)
 		}
 	}

@@ -61,7 +61,7 @@ func (w *worker) publishTraced(c *Conn, f *wire.Frame) (handled bool, err error)
 	t := msgtrace.New(f.Header(), f.BodyBytes, e.only, func(t *msgtrace.Trace) { w.engine.traced(a, e.destination, t) })
 	t.Enter(c.peer(), a.Name(), string(f.Subject))
 	w.traced = &traced{trace: t, home: a, at: a, subject: string(f.Subject)}
-	err = w.publishSlow(c, w.match.lookup(w.profile, f.Subject), f)
+	err = w.publishSlow(c, w.match.lookup(w.profile, f.Subject, fromClient), f)
 	w.traced = nil
 	t.Release()
 	return true, err
@@ -163,5 +163,5 @@ func (w *worker) requestTraced(s *service, outer *letter) bool {
 	l.reply = l.reply[:0]
 	l.begin(outer.header, outer.payload)
 	l.from, l.traced = outer.from, there
-	return w.send(w.match.lookupAsked(s.Account.Profile(), l.to), "") > 0
+	return w.send(w.match.lookup(s.Account.Profile(), l.to, fromService), "") > 0
 }

@@ -26,7 +26,7 @@ func (w *worker) publish(c *Conn, f *wire.Frame) error {
 	}
 	w.inMessages++
 	w.inBytes += int64(f.BodyBytes)
-	e := w.match.lookup(w.profile, f.Subject)
+	e := w.match.lookup(w.profile, f.Subject, fromClient)
 	if e.flags != 0 || w.flags&flagsSlow != 0 || f.Reply != nil && reserved.AsReply(f.Reply) {
 		return w.publishSlow(c, e, f)
 	}
@@ -225,7 +225,7 @@ func (w *worker) draw(e *entry, f *wire.Frame) (*entry, *wire.Frame) {
 	drawn := &w.travels.drawn
 	*drawn = *f
 	drawn.Subject = []byte(to)
-	return w.match.lookupArrived(e.profile, drawn.Subject), drawn
+	return w.match.lookup(e.profile, drawn.Subject, fromElsewhere), drawn
 }
 
 // mayAnswer tells whether c was sent a message that asked for an answer on subject, and counts the answer.

@@ -74,7 +74,7 @@ func (p *Publisher) Blocked(a *accounts.Account, to, queue string, w interface{ 
 	p.begin()
 	for range chainMost {
 		p.w.letter.address(to, to, "", nil, nil)
-		if p.w.match.lookupArrived(a.Profile(), p.w.letter.to).await(queue, w) {
+		if p.w.match.lookup(a.Profile(), p.w.letter.to, fromElsewhere).await(queue, w) {
 			return true
 		}
 		r, asked := p.engine.requests.Look(a, p.w.letter.to, p.engine.now())
@@ -160,7 +160,7 @@ func (w *worker) begin() {
 // post sends one message of the server itself.
 func (w *worker) post(a *accounts.Account, to, queue, subject, reply string, header, payload []byte) int {
 	w.letter.address(to, subject, reply, header, payload)
-	n := w.send(w.match.lookupArrived(a.Profile(), w.letter.to), queue)
+	n := w.send(w.match.lookup(a.Profile(), w.letter.to, fromElsewhere), queue)
 	if len(w.answers) > 0 {
 		w.respond()
 	}

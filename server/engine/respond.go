@@ -49,7 +49,7 @@ func (w *worker) respond() {
 	for i := range w.answers {
 		a := &w.answers[i]
 		w.letter.answer(a.reply, a.header, a.payload)
-		w.send(w.match.lookupArrived(a.account.Profile(), w.letter.to), "")
+		w.send(w.match.lookup(a.account.Profile(), w.letter.to, fromElsewhere), "")
 	}
 	w.letter.header, w.letter.payload = nil, nil
 	clear(w.answers)

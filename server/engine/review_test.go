@@ -208,7 +208,7 @@ func TestMatchCacheBytes(t *testing.T) {
 	most, p := 0, c.profile.Load()
 	for i := range 2 * size {
 		subject := []byte("long." + strconv.Itoa(i/2) + strings.Repeat("x", 1000) + "." + strconv.Itoa(i/2))
-		if e := m.lookup(p, subject); len(e.plain) != 50 || len(e.queues) != 1 || len(e.queues[0]) != 50 {
+		if e := m.lookup(p, subject, fromClient); len(e.plain) != 50 || len(e.queues) != 1 || len(e.queues[0]) != 50 {
 			t.Fatalf("%d subscriptions and %d groups found", len(e.plain), len(e.queues))
 		}
 		bytes, _ := m.kept()
@@ -218,7 +218,7 @@ func TestMatchCacheBytes(t *testing.T) {
 		t.Errorf("kept %d bytes, want %d at most", most, limit)
 	}
 	for i := range 2 * size {
-		m.lookup(p, []byte("short."+strconv.Itoa(i/2)))
+		m.lookup(p, []byte("short."+strconv.Itoa(i/2)), fromClient)
 	}
 	if _, entries := m.kept(); entries < size/2 {
 		t.Errorf("%d entries with one target kept, want most of %d", entries, size)
