@@ -88,28 +88,9 @@ func (t *tenants) all() []string {
 	return slices.Sorted(maps.Keys(t.byName))
 }
 
-// find returns an account that may be used, and looks for it if it is not known. The accounts that it imports from are
-// looked for as well.
+// find returns an account that may be used, and looks for it if it is not known. The accounts that it imports from come
+// into use before it.
 func (t *tenants) find(ctx context.Context, name string) (*tenant, error) {
-	s := &search{tenants: t, seen: map[string]bool{name: true}, slots: make(chan struct{}, exportersAtOnce)}
-	one, err := s.find(ctx, name)
-	s.running.Wait()
-	return one, err
-}
-
-// search is what one login has looked for.
-type search struct {
-	tenants *tenants
-	running sync.WaitGroup
-	slots   chan struct{}
-
-	mu   sync.Mutex // guards seen
-	seen map[string]bool
-}
-
-// find returns the account once those that it imports from were looked for.
-func (s *search) find(ctx context.Context, name string) (*tenant, error) {
-	t := s.tenants
 	if one := t.valid(name, time.Now()); one != nil {
 		return one, nil
 	}
@@ -117,13 +98,33 @@ func (s *search) find(ctx context.Context, name string) (*tenant, error) {
 	if err != nil {
 		return nil, err
 	}
-	one := t.change(claims, false)
+	s := &search{tenants: t, seen: map[string]bool{name: true}, slots: make(chan struct{}, exportersAtOnce)}
+	s.follow(ctx, claims)
+	s.running.Wait()
+	for _, exporter := range slices.Backward(s.found) {
+		t.change(exporter, false)
+	}
+	return t.change(claims, false), nil
+}
+
+// search looks for the accounts that one account imports from, these import from, and so on.
+type search struct {
+	tenants *tenants
+	running sync.WaitGroup
+	slots   chan struct{}
+
+	mu    sync.Mutex // guards what follows
+	seen  map[string]bool
+	found []*operator.Account // in the order in which they were found: an importer before those whom it imports from
+}
+
+// follow looks for what an account imports from.
+func (s *search) follow(ctx context.Context, claims *operator.Account) {
 	for _, exporter := range claims.Exporters() {
 		if s.first(exporter) {
 			s.running.Go(func() { s.findExporter(ctx, exporter) })
 		}
 	}
-	return one, nil
 }
 
 // findExporter looks for an account that others import from. Without it their imports do not work, which the log says.
@@ -135,12 +136,10 @@ func (s *search) findExporter(ctx context.Context, name string) {
 		s.tenants.server.logger.Warn("an account that others import from is not there", "account", name, "error", err)
 		return
 	}
-	s.tenants.change(claims, false)
-	for _, exporter := range claims.Exporters() {
-		if s.first(exporter) {
-			s.running.Go(func() { s.findExporter(ctx, exporter) })
-		}
-	}
+	s.mu.Lock()
+	s.found = append(s.found, claims)
+	s.mu.Unlock()
+	s.follow(ctx, claims)
 }
 
 // first reports whether an account is to be looked for: it is not in use, and was not looked for.
