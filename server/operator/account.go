@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,13 +31,17 @@ func (t *Trust) ReadAccount(token, name string, now time.Time) (*Account, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(validate(c), withinLimits(c)); err != nil {
+	if err := validate(c); err != nil {
+		return nil, err
+	}
+	if err := withinLimits(c); err != nil {
 		return nil, err
 	}
 	return &Account{token: token, claims: c, strict: strict}, nil
 }
 
-// withinLimits checks what the operator allows the account to export and to import.
+// withinLimits checks what the operator allows the account to export and to import. The claims are valid otherwise: an
+// export in them may be null before.
 func withinLimits(c *jwt.AccountClaims) error {
 	l := &c.Limits
 	switch {
