@@ -115,8 +115,8 @@ func TestWriteBuffers(t *testing.T) {
 					}
 					want = append(want, slices.Concat(bufs...)...)
 					n, err := la.WriteBuffers(&bufs)
-					if err != nil || n != size {
-						t.Fatalf("wrote %d of %d: %v", n, size, err)
+					if err != nil || n != size || len(bufs) != 0 {
+						t.Fatalf("wrote %d of %d, %d buffers are left: %v", n, size, len(bufs), err)
 					}
 				}
 				b.wantInput(lb, string(want))

@@ -44,30 +44,42 @@ func (m *Mesh) wake() {
 func (m *Mesh) tell() {
 	defer close(m.told)
 	for {
-		events, changed, finished := m.takeEvents()
-		for _, e := range events {
+		n := m.takeNews()
+		for _, e := range n.events {
 			if e.ended {
 				m.handler.Unlinked(e.link, e.reason)
 			} else {
 				m.handler.Linked(e.link)
 			}
 		}
-		if changed {
-			m.handler.MembersChanged(m.Self(), m.Members())
-		}
-		if finished && len(events) == 0 {
+		switch {
+		case n.changed:
+			m.handler.MembersChanged(n.self, n.others)
+		case len(n.events) > 0:
+		case n.finished:
 			return
-		}
-		if len(events) == 0 && !changed {
+		default:
 			<-m.news
 		}
 	}
 }
 
-func (m *Mesh) takeEvents() (events []event, changed, finished bool) {
+// news is what the handler has not been told yet. The members are those at the moment of the last event.
+type news struct {
+	events   []event
+	changed  bool
+	self     Member
+	others   []Member
+	finished bool
+}
+
+func (m *Mesh) takeNews() news {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	events, changed, finished = m.events, m.changed, m.finished
+	n := news{events: m.events, changed: m.changed, finished: m.finished}
+	if n.changed {
+		n.self, n.others = m.self.clone(), m.others(nil)
+	}
 	m.events, m.changed = nil, false
-	return events, changed, finished
+	return n
 }

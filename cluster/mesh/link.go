@@ -34,7 +34,8 @@ type Link struct {
 	session     *session
 	slot        slot
 	compression Compression // how this side writes
-	closed      bool        // guarded by the mesh's mutex
+	told        bool        // the handler knows of it, or will before anything else; guarded by the mesh's mutex
+	closed      bool        // likewise
 	done        chan struct{}
 }
 
@@ -63,12 +64,17 @@ func (l *Link) level() Compression {
 }
 
 // WriteBuffers writes all buffers, in one go if the link is plain TCP, and compressed as one if it is compressed. It
-// may change the slice, not the bytes. Like Write it may be called by one goroutine at a time.
+// takes from the slice what it has written. Like Write it may be called by one goroutine at a time.
 func (l *Link) WriteBuffers(bufs *net.Buffers) (int64, error) {
-	if c, ok := l.Conn.(*compressor); ok {
-		return c.writeAll(*bufs)
+	c, ok := l.Conn.(*compressor)
+	if !ok {
+		return bufs.WriteTo(l.Conn)
 	}
-	return bufs.WriteTo(l.Conn)
+	n, err := c.writeAll(*bufs)
+	if err == nil {
+		*bufs = (*bufs)[len(*bufs):]
+	}
+	return n, err
 }
 
 // hand makes a link of a connection and hands it over. If its place in the session is taken, the peer has lost
@@ -108,7 +114,16 @@ func (m *Mesh) enter(l *Link) (old *Link, err error) {
 	m.lastLink++
 	l.ID, l.Peer = m.lastLink, s.peer.clone()
 	s.links[l.slot] = l
+	if s.established {
+		m.announce(l)
+	}
+	return old, nil
+}
+
+// announce lets the handler know of a link. The mutex must be held. A link can be there before its session is
+// established on this side; who is no member yet has no links that anybody is told of.
+func (m *Mesh) announce(l *Link) {
+	l.told = true
 	m.links[l.ID] = l
 	m.post(event{link: l})
-	return old, nil
 }

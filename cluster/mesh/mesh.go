@@ -72,7 +72,8 @@ type Handler interface {
 	// connection is closed or about to be.
 	Unlinked(l *Link, reason error)
 	// MembersChanged tells how this server presents itself and with which others it has sessions, by name. It is
-	// called when any of that has changed, and may skip states in between.
+	// called when any of that has changed, and may skip states in between. All links that the handler has at that moment
+	// are those of members.
 	MembersChanged(self Member, others []Member)
 }
 
@@ -96,7 +97,7 @@ type Mesh struct {
 	sessions map[string]*session // by the id of the peer
 	past     map[string]uint64   // the last session that was followed, by the id of the decider
 	targets  map[string]*target  // whom to dial, by address
-	links    map[uint64]*Link
+	links    map[uint64]*Link    // those that the handler is told of
 	lastLink uint64
 	lastNum  uint64 // of the sessions that were decided here
 	events   []event

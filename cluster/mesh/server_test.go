@@ -30,6 +30,7 @@ type server struct {
 	reasons []error
 	self    mesh.Member
 	others  []mesh.Member
+	was     map[string]bool   // the ids of others
 	input   map[uint64][]byte // what has arrived, by the id of the link
 	arrived *sync.Cond        // something of this has changed
 }
@@ -74,6 +75,11 @@ func (s *server) MembersChanged(self mesh.Member, others []mesh.Member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.self = self
+	for l := range s.open {
+		if !slices.ContainsFunc(others, func(m mesh.Member) bool { return m.ID == l.Peer.ID }) {
+			s.t.Errorf("%s: link %d to %s is open, who is no member", s.name, l.ID, l.Peer.Name)
+		}
+	}
 	s.others = others
 	s.arrived.Broadcast()
 }

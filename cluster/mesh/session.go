@@ -173,6 +173,9 @@ func (m *Mesh) establish(s *session) bool {
 		return false
 	}
 	s.established = true
+	for _, l := range s.links {
+		m.announce(l)
+	}
 	m.adopt(&s.peer)
 	m.membersChanged()
 	return true
@@ -221,7 +224,9 @@ func (m *Mesh) forget(l *Link, reason error) {
 	if l.session.links[l.slot] == l {
 		delete(l.session.links, l.slot)
 	}
-	m.post(event{link: l, ended: true, reason: reason})
+	if l.told {
+		m.post(event{link: l, ended: true, reason: reason})
+	}
 }
 
 // unlink ends one link.

@@ -2,8 +2,10 @@ package mesh_test
 
 import (
 	"crypto/tls"
+	"io"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 
 	"runnel/cluster/mesh"
@@ -68,4 +70,27 @@ func TestTCP(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestStrangerByTCP has somebody send more than is looked at. It must be able to read the answer nevertheless.
+func TestStrangerByTCP(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := start(t, mesh.Config{Self: mesh.Member{ID: "a", Name: "a", Cluster: "c"}, Listener: l})
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := "POST / HTTP/1.1\r\n\r\n" + strings.Repeat("x", 20_000)
+	if _, err := conn.Write([]byte(request)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(got), "-ERR 'this port is for servers") {
+		t.Errorf("got %q and %v", got, err)
+	}
+	conn.Close()
+	a.close()
 }
