@@ -3,11 +3,14 @@ package server
 import (
 	"encoding/base64"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/nats-io/nkeys"
 
 	"runnel/conf"
 	"runnel/server/engine"
+	"runnel/server/monitor"
 	"runnel/server/wire"
 )
 
@@ -49,6 +52,18 @@ func (p proxies) of(c *engine.Conn, o *wire.Connect) (key string, err error) {
 		}
 	}
 	return "", errProxy
+}
+
+// shown are the proxies as monitoring has them, nil for none.
+func (p proxies) shown() *monitor.Proxies {
+	if len(p) == 0 {
+		return nil
+	}
+	out := &monitor.Proxies{}
+	for _, key := range slices.Sorted(maps.Keys(p)) {
+		out.Trusted = append(out.Trusted, monitor.ProxyInfo{Key: key})
+	}
+	return out
 }
 
 // trusts tells whether what a proxy has said still counts; no proxy says nothing.

@@ -69,10 +69,14 @@ func TestProxies(t *testing.T) {
 	_, connections := get(t, s, "/connz?auth=1")
 	mustContain(t, "connz", connections, `"proxy": {`, public, secondPublic)
 
+	_, general := get(t, s, "/varz")
+	mustContain(t, "varz", general, `"proxies": {`, `"trusted": [`, public, secondPublic)
+
 	refused("no proxy", dial(member("bound")))
 	refused("a stranger", through(t, s, stranger, member("free")))
 	refused("a stranger for who needs a proxy", through(t, s, stranger, member("bound")))
 	refused("no signature", dial(member("free")+`,"proxy_sig":"garbage"`))
+	refused("no base64", dial(member("free")+`,"proxy_sig":"no base64!"`))
 	refused("the signature of another nonce", func() *servertest.Client {
 		signature, err := trusted.Sign([]byte("another"))
 		if err != nil {
@@ -81,7 +85,7 @@ func TestProxies(t *testing.T) {
 		return dial(member("bound") + fmt.Sprintf(`,"proxy_sig":%q`, base64.RawURLEncoding.EncodeToString(signature)))
 	}())
 	refused("what the server notes itself", dial(member("bound")+fmt.Sprintf(`,"Proxy":%q,"-":%q`, public, public)))
-	want := []string{"Proxy Required", "Proxy Not Trusted", "Proxy Not Trusted", "Proxy Not Trusted", "Proxy Not Trusted", "Proxy Required"}
+	want := []string{"Proxy Required", "Proxy Not Trusted", "Proxy Not Trusted", "Proxy Not Trusted", "Proxy Not Trusted", "Proxy Not Trusted", "Proxy Required"}
 	for i, got := range closedReasons(t, s, len(want))[:len(want)] {
 		if w := want[len(want)-1-i]; got != w {
 			t.Errorf("the last reason but %d is %q, want %q", i, got, w)

@@ -55,6 +55,7 @@ func (src source) Server() monitor.ServerSnapshot {
 		ConfigDigest:   st.options.Digest,
 		Series:         monitor.Series{Streams: metrics.MaxStreams, Consumers: metrics.MaxConsumers},
 		Operators:      src.s.operatorsShown(st),
+		Proxies:        st.proxies.shown(),
 	}
 }
 

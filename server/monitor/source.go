@@ -82,6 +82,7 @@ type ServerSnapshot struct {
 	ConfigDigest   string    // "sha256:..." of the configuration file, empty without one
 	Series         Series    // how much detail /metrics has
 	Operators      Operators // empty outside of operator mode
+	Proxies        *Proxies  // nil where none are trusted
 }
 
 // Operators are those whom the server trusts about accounts.

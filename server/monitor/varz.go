@@ -31,7 +31,13 @@ type Varz struct {
 	SlowConsumerStats    ByKind     `json:"slow_consumer_stats"`
 	StaleConnectionStats ByKind     `json:"stale_connection_stats"`
 	DiskIOWaitStats      DiskIOWait `json:"disk_io_wait_stats"`
+	Proxies              *Proxies   `json:"proxies,omitempty"`
 	TLSCertNotAfter      time.Time  `json:"tls_cert_not_after,omitzero"`
+}
+
+// Proxies are those that are trusted to say that a client came through them.
+type Proxies struct {
+	Trusted []ProxyInfo `json:"trusted,omitempty"`
 }
 
 // DiskIOWait says how disk operations wait for their turn; all zero while nothing is stored.
@@ -70,6 +76,7 @@ func (p *Pages) Varz() *Varz {
 		SystemAccount:        s.Identity.SystemAccount,
 		SlowConsumerStats:    s.Counters.SlowConsumersByKind,
 		StaleConnectionStats: s.Counters.StaleConnectionsByKind,
+		Proxies:              s.Proxies,
 		TLSCertNotAfter:      s.Options.TLSCertNotAfter,
 	}
 }
