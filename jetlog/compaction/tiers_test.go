@@ -37,8 +37,10 @@ func TestMessages(t *testing.T) {
 			{Bytes: 50, Left: 50}, {Bytes: 50, Left: 50}, {Facts: 1}, {Bytes: 50, Left: 50, Facts: 1},
 		}, 0, 4},
 		{"many subjects take as long as many bytes", []compaction.File{
-			{Bytes: 9 * mib, Left: 9 * mib, Facts: mib / 8}, {Bytes: 9 * mib, Left: 9 * mib, Facts: mib / 8},
-			{Bytes: 9 * mib, Left: 9 * mib, Facts: mib / 8}, {Bytes: 9 * mib, Left: 9 * mib, Facts: mib / 8},
+			{Bytes: 9 * mib, Left: 9 * mib, Facts: mib / 8},
+			{Bytes: 9 * mib, Left: 9 * mib, Facts: mib / 8},
+			{Bytes: 9 * mib, Left: 9 * mib, Facts: mib / 8},
+			{Bytes: 9 * mib, Left: 9 * mib, Facts: mib / 8},
 		}, 0, 0},
 	} {
 		if first, n := compaction.Messages(tt.files, 64*mib); first != tt.first || n != tt.n {
