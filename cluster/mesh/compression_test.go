@@ -59,7 +59,7 @@ func TestAutoFollowsTheRoundTrip(t *testing.T) {
 		a, b := start(t, ca), start(t, cb)
 		after(2 * time.Second)
 		la, lb := a.link("ID-b", "route 0/3"), b.link("ID-a", "route 0/3")
-		want := ""
+		var want strings.Builder
 		for _, step := range []struct {
 			oneWay time.Duration
 			want   string
@@ -80,9 +80,9 @@ func TestAutoFollowsTheRoundTrip(t *testing.T) {
 				if _, err := la.Write([]byte(text)); err != nil {
 					t.Fatal(err)
 				}
-				want += text
+				want.WriteString(text)
 			}
-			b.wantInput(lb, want)
+			b.wantInput(lb, want.String())
 		}
 		a.close()
 		b.close()

@@ -30,7 +30,6 @@ type server struct {
 	reasons []error
 	self    mesh.Member
 	others  []mesh.Member
-	was     map[string]bool   // the ids of others
 	input   map[uint64][]byte // what has arrived, by the id of the link
 	arrived *sync.Cond        // something of this has changed
 }
