@@ -94,3 +94,13 @@ func (s Scenario) CaseNames() []string {
 	}
 	return names
 }
+
+// EndedBy gives what ends a run when its connection reports an error, and when the
+// client that reads a stream complains of it; nil for nothing.
+func EndedBy(err error) (reported, complained error) {
+	s := &session{fail: func(why error) { reported = why }}
+	s.reported(err)
+	r := &reading{stored: &stored{session: &session{fail: func(why error) { complained = why }}}}
+	r.complain(err)
+	return reported, complained
+}
