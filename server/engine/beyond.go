@@ -14,7 +14,7 @@ const chainMost = 16
 
 // beyond is what an entry knows that is not about the subscriptions of the publisher's account.
 type beyond struct {
-	stamps   []subjects.Stamp  // of the other accounts, and of the subject that a mapping led to
+	stamps   []subjects.Stamp  // of the entry itself, the other accounts, and the subject that a mapping led to
 	mapping  *accounts.Mapping // that draws another subject for each message, or nil
 	mapped   string            // what a mapping always makes of the subject, empty when there is none
 	services []service         // that a message enters, as a request
@@ -47,7 +47,8 @@ func (e *entry) published(subject []byte) []byte {
 // further is what e knows beyond its account, from now on.
 func (e *entry) further() *beyond {
 	if e.beyond == nil {
-		e.beyond = &beyond{}
+		e.beyond = &beyond{stamps: []subjects.Stamp{e.stamp}}
+		e.stamp = subjects.Stamp{} // never valid
 		e.takes(int(unsafe.Sizeof(beyond{})))
 	}
 	return e.beyond

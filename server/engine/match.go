@@ -47,7 +47,8 @@ func (t *target) subject(published []byte) []byte {
 }
 
 // entry is the cached answer to: who gets a message on subject from a publisher with this profile? It is
-// immutable, and holds while stamp is valid. It has 128 bytes, which is two cache lines.
+// immutable, and holds while stamp is valid, or with a beyond, where it has none, while the stamps there are. So the
+// latter costs others nothing. It has 128 bytes, which is two cache lines.
 type entry struct {
 	hash    uint64
 	profile *accounts.Profile
@@ -64,7 +65,7 @@ type entry struct {
 func (e *entry) takes(n int) { e.bytes = int32(min(int(e.bytes)+n, math.MaxInt32)) }
 
 // valid tells whether the entry holds still.
-func (e *entry) valid() bool { return e.stamp.Valid() && (e.beyond == nil || e.beyond.valid()) }
+func (e *entry) valid() bool { return e.stamp.Valid() || e.beyond != nil && e.beyond.valid() }
 
 // ways is how many entries share one bucket of a cache.
 const ways = 4
@@ -196,9 +197,9 @@ func (m *matchCache) lookup(p *accounts.Profile, subject []byte, from origin) *e
 	h := hash(p, subject) ^ uint64(from)
 	b := m.bucket(h)
 	for _, e := range b.entries {
-		// This is valid, written out: the compiler does not inline it.
+		// The end is valid, written out: the compiler does not inline it.
 		if e != nil && e.hash == h && e.profile == p && e.subject == string(subject) &&
-			e.stamp.Valid() && (e.beyond == nil || e.beyond.valid()) {
+			(e.stamp.Valid() || e.beyond != nil && e.beyond.valid()) {
 			return e
 		}
 	}

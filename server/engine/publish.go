@@ -42,9 +42,14 @@ func (w *worker) publish(c *Conn, f *wire.Frame) error {
 		}
 	}
 	if delivered == 0 && f.Reply != nil && w.flags&flagNoResponders != 0 {
-		w.noResponders(c, w.profile, e.published(f.Subject), f.Reply)
+		w.unheard(c, e, f)
 	}
 	return nil
+}
+
+// unheard tells c that nobody got its request, if it asked to be told.
+func (w *worker) unheard(c *Conn, e *entry, f *wire.Frame) {
+	w.noResponders(c, w.profile, e.published(f.Subject), f.Reply)
 }
 
 // deliverToGroup delivers to one member of a queue group, chosen at random, passing over those that are
