@@ -40,14 +40,14 @@ type Link struct {
 }
 
 // Close closes the link. The mesh calls Unlinked for it, and the server that has dialled it dials another. A second
-// call does nothing.
-func (l *Link) Close() error { return l.CloseWith(nil) }
-
-// CloseWith is Close with the reason, which Unlinked is told.
-func (l *Link) CloseWith(reason error) error {
-	l.mesh.unlink(l, reason)
+// call does nothing, and none fails.
+func (l *Link) Close() error {
+	l.CloseWith(nil)
 	return nil
 }
+
+// CloseWith is Close with the reason, which Unlinked is told.
+func (l *Link) CloseWith(reason error) { l.mesh.unlink(l, reason) }
 
 // RTT is the round trip time between the two servers, as the last ping measured it; 0 if none has yet.
 func (l *Link) RTT() time.Duration { return time.Duration(l.session.rtt.Load()) }
