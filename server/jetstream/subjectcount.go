@@ -11,8 +11,10 @@ import (
 const (
 	// countedNow is up to how many messages an info waits for the count of their subjects, which is exact then.
 	countedNow = 20_000
-	// countWait is how long it waits in streams with more.
+	// countWait is how long it waits in streams with more, and firstWait when nothing was counted yet: no number at all
+	// is worse than a late answer.
 	countWait = 250 * time.Millisecond
+	firstWait = 2 * time.Second
 	// countRest is how long nothing is counted after a count at least, countShare how many times as long as that took.
 	countRest  = 2 * time.Second
 	countShare = 10
@@ -49,11 +51,15 @@ func (t *stream) subjectCount() int {
 		return nil
 	})
 	c := &t.subjects
-	n, under := c.look(t, applied, messages <= countedNow)
+	n, first, under := c.look(t, applied, messages <= countedNow)
 	if under == nil {
 		return n
 	}
-	wait := time.NewTimer(countWait)
+	patience := countWait
+	if first {
+		patience = firstWait
+	}
+	wait := time.NewTimer(patience)
 	defer wait.Stop()
 	if messages <= countedNow {
 		wait.Stop()
@@ -65,20 +71,20 @@ func (t *stream) subjectCount() int {
 	return c.last()
 }
 
-// look returns the number as it was last counted, and the count under way if that was before so many commands. It begins one
-// if that is due, or if it is to be now.
-func (c *subjectCount) look(t *stream, applied uint64, now bool) (int, *counting) {
+// look returns the number as it was last counted, whether there is none yet, and the count under way if that was before so
+// many commands. It begins one if that is due, or if it is to be now.
+func (c *subjectCount) look(t *stream, applied uint64, now bool) (n int, first bool, under *counting) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.counted && c.applied == applied, c.closed:
-		return c.number, nil
+		return c.number, false, nil
 	case c.under == nil && (now || !time.Now().Before(c.next)):
 		ctx, cancel := context.WithCancel(context.Background())
 		c.under = &counting{cancel: cancel, done: make(chan struct{})}
 		go c.count(ctx, t, c.under, applied)
 	}
-	return c.number, c.under
+	return c.number, !c.counted, c.under
 }
 
 // count counts. What the disk does not give back the store has told.
