@@ -45,7 +45,7 @@ func (s *Server) openTenants(o *conf.Options) error {
 		s.logger.Warn("the system account has no JWT yet: users signed with its own key may push one", "account", st.trusting.system)
 		var bare *operator.Account
 		if bare, err = operator.Bootstrap(st.trusting.system); err == nil {
-			s.tenants.change(bare, false)
+			s.tenants.changeRead([]*operator.Account{bare}, s.tenants.pushes.Load(), false)
 		}
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"runnel/server/accounts"
+	"runnel/server/deadlines"
 	"runnel/server/operator"
 	"runnel/server/operator/requests"
 	"runnel/server/operator/resolver"
@@ -40,9 +41,11 @@ type tenants struct {
 	// changing is held while claims are put into force, one after the other. While it is held, mu, the registry's locks,
 	// the server's mu and those of connections may be taken.
 	changing sync.Mutex
-	// renewals is when plans are to be made again, by account; timer rings for the first of them. changing guards both.
-	renewals map[string]time.Time
-	timer    *time.Timer
+	// renewals is when plans are to be made again, by account.
+	renewals *deadlines.Set[string, struct{}]
+	// pushes counts what was pushed and removed: what was read before the last of it may be outdated. It changes while
+	// changing is held only.
+	pushes atomic.Int64
 
 	mu        sync.RWMutex // guards what follows; nobody is called while it is held
 	byName    map[string]*tenant
@@ -58,12 +61,13 @@ type tenant struct {
 }
 
 func newTenants(s *Server) *tenants {
-	return &tenants{
+	t := &tenants{
 		server:    s,
-		renewals:  make(map[string]time.Time),
 		byName:    make(map[string]*tenant),
 		importers: make(map[string]map[string]bool),
 	}
+	t.renewals = deadlines.New(func(name string, _ struct{}) { t.renew(name) })
+	return t
 }
 
 // known is the tenant of that name, nil when it has not been used.
@@ -94,17 +98,20 @@ func (t *tenants) find(ctx context.Context, name string) (*tenant, error) {
 	if one := t.valid(name, time.Now()); one != nil {
 		return one, nil
 	}
-	claims, err := t.fetch(ctx, name)
-	if err != nil {
-		return nil, err
+	for {
+		pushes := t.pushes.Load()
+		claims, err := t.fetch(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		s := &search{tenants: t, seen: map[string]bool{name: true}, slots: make(chan struct{}, exportersAtOnce)}
+		s.follow(ctx, claims)
+		s.running.Wait()
+		slices.Reverse(s.found)
+		if one := t.changeRead(append(s.found, claims), pushes, false); one != nil {
+			return one, nil
+		}
 	}
-	s := &search{tenants: t, seen: map[string]bool{name: true}, slots: make(chan struct{}, exportersAtOnce)}
-	s.follow(ctx, claims)
-	s.running.Wait()
-	for _, exporter := range slices.Backward(s.found) {
-		t.change(exporter, false)
-	}
-	return t.change(claims, false), nil
 }
 
 // search looks for the accounts that one account imports from, these import from, and so on.
@@ -170,11 +177,23 @@ func (t *tenants) fetch(ctx context.Context, name string) (*operator.Account, er
 	return claims, claims.Check(now)
 }
 
-// change puts claims into force: of an account that was not used before, or in place of the claims so far. Without
-// pushed these stand as long as they are good, since what was fetched may be older.
-func (t *tenants) change(claims *operator.Account, pushed bool) *tenant {
+// changeRead is change for claims that were read after so many pushes, one after the other. If there are more by now it
+// does nothing and returns nil, since what was pushed is newer; else it returns the last tenant.
+func (t *tenants) changeRead(read []*operator.Account, pushes int64, pushed bool) (last *tenant) {
 	t.changing.Lock()
 	defer t.changing.Unlock()
+	if t.pushes.Load() != pushes {
+		return nil
+	}
+	for _, claims := range read {
+		last = t.change(claims, pushed)
+	}
+	return last
+}
+
+// change puts claims into force: of an account that was not used before, or in place of the claims so far. Without
+// pushed these stand as long as they are good, since what was fetched may be older. changing is held.
+func (t *tenants) change(claims *operator.Account, pushed bool) *tenant {
 	name := claims.Name()
 	one := t.known(name)
 	if one != nil && (!pushed && t.valid(name, time.Now()) != nil || one.claims.Load().Same(claims)) {
@@ -236,7 +255,7 @@ func (t *tenants) put(claims *operator.Account) *accounts.Account {
 	if err := errors.Join(append(errs, plan.Refused...)...); err != nil {
 		t.server.logger.Warn("a part of an account's claims is not in force", "account", claims.Name(), "name", claims.Label(), "error", err)
 	}
-	t.renew(claims.Name(), plan.Until)
+	t.renewals.Put(claims.Name(), plan.Until, struct{}{})
 	return account
 }
 
@@ -248,39 +267,12 @@ func (t *tenants) claimsOf(name string) *operator.Account {
 	return nil
 }
 
-// renew has the plan of an account made again at a time, zero for never. changing is held.
-func (t *tenants) renew(name string, at time.Time) {
-	if at.IsZero() {
-		delete(t.renewals, name)
-	} else {
-		t.renewals[name] = at
-	}
-	var next time.Time
-	for _, at := range t.renewals {
-		if next.IsZero() || at.Before(next) {
-			next = at
-		}
-	}
-	switch {
-	case next.IsZero() && t.timer != nil:
-		t.timer.Stop()
-	case next.IsZero():
-	case t.timer == nil:
-		t.timer = time.AfterFunc(time.Until(next), t.renewDue)
-	default:
-		t.timer.Reset(time.Until(next))
-	}
-}
-
-// renewDue makes the plans again whose time has come.
-func (t *tenants) renewDue() {
+// renew makes the plan of an account again, whose time has come.
+func (t *tenants) renew(name string) {
 	t.changing.Lock()
 	defer t.changing.Unlock()
-	now := time.Now()
-	for name, at := range maps.Clone(t.renewals) {
-		if !at.After(now) {
-			t.put(t.known(name).claims.Load())
-		}
+	if one := t.known(name); one != nil {
+		t.put(one.claims.Load())
 	}
 }
 
@@ -288,6 +280,7 @@ func (t *tenants) renewDue() {
 func (t *tenants) drop(name string) {
 	t.changing.Lock()
 	defer t.changing.Unlock()
+	t.pushes.Add(1)
 	one := t.known(name)
 	if one == nil {
 		return
@@ -298,7 +291,7 @@ func (t *tenants) drop(name string) {
 		delete(t.importers[exporter], name)
 	}
 	t.mu.Unlock()
-	t.renew(name, time.Time{})
+	t.renewals.Remove(name)
 	t.dropCallout(one)
 	t.server.registry.Drop(name)
 	t.server.leave(one)
@@ -318,6 +311,9 @@ func (t *tenants) Push(claims *operator.Account) (kept bool, err error) {
 	if kept, err = t.source.Load().Save(claims.Name(), claims.Token()); err != nil {
 		return false, err
 	}
+	t.changing.Lock()
+	defer t.changing.Unlock()
+	t.pushes.Add(1)
 	if t.known(claims.Name()) != nil {
 		t.change(claims, true)
 		kept = true
@@ -344,14 +340,28 @@ func (t *tenants) replace(next *resolver.Source) {
 	}
 	before.Close()
 	for _, name := range t.all() {
-		claims, err := t.fetch(t.server.ending, name)
+		err := t.readAgain(name, func(*operator.Account) (*operator.Account, error) { return t.fetch(t.server.ending, name) })
 		switch {
 		case err == nil:
-			t.change(claims, true)
 		case errors.Is(err, resolver.ErrNotFound) && name != t.server.state.Load().trusting.system:
 			t.drop(name)
 		default:
 			t.server.logger.Error("an account stays as it is, since it cannot be looked for again", "error", err)
+		}
+	}
+}
+
+// readAgain puts what read makes of the claims of an account into force in their place. It reads them once more if
+// others were pushed meanwhile.
+func (t *tenants) readAgain(name string, read func(now *operator.Account) (*operator.Account, error)) error {
+	for {
+		pushes, one := t.pushes.Load(), t.known(name)
+		if one == nil {
+			return nil
+		}
+		claims, err := read(one.claims.Load())
+		if err != nil || t.changeRead([]*operator.Account{claims}, pushes, true) != nil {
+			return err
 		}
 	}
 }
@@ -363,15 +373,13 @@ func (t *tenants) doubt() {
 	}
 	trust, now := t.server.state.Load().trusting.trust, time.Now()
 	for _, name := range t.all() {
-		one := t.known(name)
-		if one == nil || one.claims.Load().Token() == "" {
-			continue
-		}
-		claims, err := trust.ReadAccount(one.claims.Load().Token(), name, now)
-		switch {
-		case err == nil:
-			t.change(claims, true) // the operator may want its users to be signed in another way
-		case !errors.Is(err, operator.ErrExpired): // an operator whose time is over since then is no reason
+		err := t.readAgain(name, func(c *operator.Account) (*operator.Account, error) {
+			if c.Token() == "" {
+				return c, nil
+			}
+			return trust.ReadAccount(c.Token(), name, now) // the operator may want its users to be signed in another way
+		})
+		if err != nil && !errors.Is(err, operator.ErrExpired) { // an operator whose time is over since then is no reason
 			t.server.logger.Warn("an account is dropped", "error", err)
 			t.drop(name)
 		}
@@ -383,12 +391,7 @@ func (t *tenants) close() {
 	if t == nil {
 		return
 	}
-	t.changing.Lock()
-	clear(t.renewals)
-	if t.timer != nil {
-		t.timer.Stop()
-	}
-	t.changing.Unlock()
+	t.renewals.Stop()
 	for _, name := range t.all() {
 		t.known(name).callout.Load().close()
 	}

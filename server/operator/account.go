@@ -90,7 +90,7 @@ func (a *Account) Token() string { return a.token }
 
 // Same reports whether both were read from the same token, for an operator that asks for the same.
 func (a *Account) Same(b *Account) bool {
-	return a.token != "" && a.token == b.token && a.strict == b.strict
+	return a == b || a.token != "" && a.token == b.token && a.strict == b.strict
 }
 
 // Issuer is the operator key that signed it.
