@@ -12,6 +12,10 @@ import (
 // is refused, but while accounts change, some may be new already and others not.
 const chainMost = 16
 
+// waysMost is how many imports a message takes at most, all ways together. Imports that each lead on twice would make 2^16
+// of one message, and whoever has an account may make such.
+const waysMost = 1024
+
 // beyond is what an entry knows that is not about the subscriptions of the publisher's account.
 type beyond struct {
 	stamps   []subjects.Stamp  // of the entry itself, the other accounts, and the subject that a mapping led to
@@ -93,6 +97,10 @@ func (m *matchCache) cross(e *entry, a *accounts.Account, subject string, chain 
 		local, ok := i.Local(subject)
 		if !ok {
 			continue
+		}
+		if e.beyond != nil && len(e.beyond.stamps) >= waysMost {
+			m.tooFar(a, subject)
+			return
 		}
 		e.stampOf(i.Account, local)
 		m.found = i.Account.Interest().Match([]byte(local), m.found[:0])

@@ -36,6 +36,7 @@ type (
 type travels struct {
 	letters []*letter // the first is for what leaves the account of its publisher
 	chain   int       // how many of them are in use
+	asked   int       // how many services the message at hand has entered
 	drawn   wire.Frame
 }
 
@@ -66,6 +67,9 @@ func (w *worker) depart() bool {
 	if t.chain == chainMost {
 		return false
 	}
+	if t.chain == 0 {
+		t.asked = 0
+	}
 	if t.chain == len(t.letters) {
 		t.letters = append(t.letters, new(letter))
 	}
@@ -80,11 +84,25 @@ func (w *worker) comeBack(outer *letter) {
 	w.travels.chain--
 }
 
+// tooFar tells that a message in account a does not get everywhere: nobody may have configured that knowingly.
+func (e *Engine) tooFar(a *accounts.Account, subject string) {
+	now := e.clock.Load()
+	if told := e.toldFar.Load(); now-told >= int64(time.Minute) && e.toldFar.CompareAndSwap(told, now) {
+		e.logger.Error("a message is not delivered everywhere: imports lead it on in too many ways; remove some of them",
+			"account", a.Name(), "subject", subject, "limit", waysMost)
+	}
+}
+
 // now is the time to within that of a batch or of housekeeping.
 func (e *Engine) now() time.Time { return time.Unix(0, e.clock.Load()) }
 
 // request sends outer as a request to a service in the account that exports it, and tells whether somebody got it.
 func (w *worker) request(s *service, outer *letter) bool {
+	if w.travels.asked == waysMost {
+		w.engine.tooFar(s.Importer, s.subject)
+		return false
+	}
+	w.travels.asked++
 	if outer.traced != nil {
 		return w.requestTraced(s, outer)
 	}

@@ -99,7 +99,8 @@ type Engine struct {
 	slow      slowCounters
 	stalled   atomic.Int64
 	announcer *interest.Announcer
-	requests  *requests // to other accounts that wait for answers
+	requests  *requests    // to other accounts that wait for answers
+	toldFar   atomic.Int64 // when tooFar was told last
 
 	idle    chan *worker
 	checks  chan struct{} // has an element for each check of credentials under way

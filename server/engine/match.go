@@ -123,11 +123,13 @@ type matchCache struct {
 	displaced int                                       // entries that still held, since it grew last
 	bytes     int                                       // sum over the entries
 	found     []*subjects.Entry[*accounts.Subscription] // scratch
+	// tooFar is told of messages that do not get everywhere, since too many imports lead them on.
+	tooFar func(a *accounts.Account, subject string)
 }
 
 // newMatchCache makes a cache for size subjects, a power of two.
 func newMatchCache(size int) matchCache {
-	return matchCache{exact: make([]bucket, size/ways), prefixes: make([]*entry, size/8), most: size}
+	return matchCache{exact: make([]bucket, size/ways), prefixes: make([]*entry, size/8), most: size, tooFar: func(*accounts.Account, string) {}}
 }
 
 // admit makes room for e, which is to take the place of old.

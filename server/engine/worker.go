@@ -72,12 +72,14 @@ type worker struct {
 }
 
 func newWorker(e *Engine, cacheSize int) *worker {
-	return &worker{
+	w := &worker{
 		engine: e,
 		match:  newMatchCache(cacheSize),
 		random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		letter: new(letter),
 	}
+	w.match.tooFar = e.tooFar
+	return w
 }
 
 // input processes what a connection has sent so far and returns how much of it is used up. The rest is the

@@ -1,0 +1,68 @@
+package engine_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"runnel/server/accounts"
+)
+
+// ladder makes accounts that each import twice what the one before has: 2^(n-1) ways from the first to the last, or with
+// services the other way round.
+func ladder(n int, service bool) accounts.Config {
+	var all []accounts.AccountConfig
+	for i := range n {
+		a := accounts.AccountConfig{Name: fmt.Sprintf("L%d", i), Exports: exports{{Subject: ">", Service: service}}}
+		from := fmt.Sprintf("L%d", i-1)
+		switch {
+		case i == 0:
+		case service:
+			a.Imports = imports{importService(from, "q.>", "q.>"), importService(from, "*.>", "*.>")}
+		default:
+			a.Imports = imports{importStream(from, ">", "a.>"), importStream(from, ">", "b.>")}
+		}
+		all = append(all, a)
+	}
+	return sharing(all...)
+}
+
+// TestWaysAreBounded has messages take all ways while these are few. Of very many they take some, and that is told.
+func TestWaysAreBounded(t *testing.T) {
+	tests := []struct {
+		name    string
+		rungs   int
+		service bool
+		told    bool
+	}{
+		{"few streams", 5, false, false},
+		{"many streams", 14, false, true},
+		{"few services", 5, true, false},
+		{"many services", 14, true, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			h := start(t, 0, ladder(test.rungs, test.service), nil)
+			from, to := "l0", fmt.Sprintf("l%d", test.rungs-1)
+			if test.service {
+				from, to = to, from
+			}
+			publisher, subscriber := h.login(from), h.login(to)
+			subscriber.sub("> 1")
+			publisher.pub("q.x", "", "x")
+			publisher.flush()
+			n, all := len(subscriber.drain()), 1<<(test.rungs-1)
+			if n > 1024 || !test.told && n != all {
+				t.Errorf("%d of %d messages came", n, all)
+			}
+			if told := strings.Contains(strings.Join(h.journal.take(), "\n"), "in too many ways"); told != test.told {
+				t.Errorf("told: %v, want %v", told, test.told)
+			}
+			publisher.pub("q.y", "", "x") // the server goes on
+			publisher.flush()
+			if len(subscriber.drain()) == 0 {
+				t.Error("the next message does not come")
+			}
+		})
+	}
+}
