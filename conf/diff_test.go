@@ -219,6 +219,11 @@ func TestDiff(t *testing.T) {
 			"cluster.routes: [nats://[REDACTED]@a:1] -> [nats://[REDACTED]@a:1]",
 		},
 		{
+			"the URL of a resolver hides passwords and tokens",
+			"resolver: \"URL(http://u:one@a/b?token=one)\"", "resolver: \"URL(https://u:two@a/b)\"",
+			"resolver.url: http://[REDACTED]@a/b?[REDACTED] -> https://[REDACTED]@a/b",
+		},
+		{
 			"store limits that grow",
 			"jetstream { max_mem: 1GB }", "jetstream { max_mem: 2GB, max_file: -1 }",
 			"jetstream.max_memory_store: 1073741824 -> 2147483648",

@@ -98,7 +98,7 @@ var resolverKeys = []key[Resolver]{
 	row("type", reloadInherit, "memory, full, cache or url.",
 		func(r *Resolver) slot { return resolverType(&r.Type) }),
 	row("url", reloadInherit, "Start of the URL that answers with a JWT when the account's key is appended.",
-		func(r *Resolver) slot { return text(&r.URL) }),
+		func(r *Resolver) slot { return oneURL(&r.URL) }),
 	row("dir", reloadInherit, "Folder of the JWTs.",
 		func(r *Resolver) slot { return text(&r.Dir) }),
 	row("allow_delete", reloadInherit, "Let JWTs be deleted by request.",

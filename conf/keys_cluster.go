@@ -230,7 +230,7 @@ func newRemoteLeaf() *RemoteLeaf {
 
 var httpProxyKeys = []key[HTTPProxy]{
 	row("url", reloadInherit, "URL of the proxy.",
-		func(p *HTTPProxy) slot { return text(&p.URL) }),
+		func(p *HTTPProxy) slot { return oneURL(&p.URL) }),
 	row("username user", reloadInherit, "User of the proxy.",
 		func(p *HTTPProxy) slot { return text(&p.Username) }),
 	row("password pass", reloadInherit, "Password of the proxy.",

@@ -45,8 +45,22 @@ func (s urlsSlot) redacted() string {
 	return showList(shown)
 }
 
-// redactURL replaces what stands before the host of a URL, even a broken one.
+// urlSlot takes a URL, which may hold a password or a token.
+type urlSlot struct {
+	slot
+	place *string
+}
+
+func oneURL(place *string) slot { return urlSlot{text(place), place} }
+
+// redacted is the URL without a password.
+func (s urlSlot) redacted() string { return redactURL(*s.place) }
+
+// redactURL replaces what stands before the host of a URL, even a broken one, and its query.
 func redactURL(s string) string {
+	if i := strings.IndexByte(s, '?'); i >= 0 {
+		s = s[:i+1] + redacted
+	}
 	scheme, rest, found := strings.Cut(s, "://")
 	if !found {
 		scheme, rest = "", s
