@@ -12,8 +12,9 @@ import (
 // is refused, but while accounts change, some may be new already and others not.
 const chainMost = 16
 
-// waysMost is how many imports a message takes at most, all ways together. Imports that each lead on twice would make 2^16
-// of one message, and whoever has an account may make such.
+// waysMost is in how many ways a message comes into one account at most, and how many services it enters, all ways
+// together. Imports that each lead on twice would make 2^16 of one message, and whoever has an account may make such; but
+// any number of accounts may import a stream.
 const waysMost = 1024
 
 // beyond is what an entry knows that is not about the subscriptions of the publisher's account.
@@ -98,10 +99,11 @@ func (m *matchCache) cross(e *entry, a *accounts.Account, subject string, chain 
 		if !ok {
 			continue
 		}
-		if e.beyond != nil && len(e.beyond.stamps) >= waysMost {
+		if m.ways[i.Account] == waysMost {
 			m.tooFar(a, subject)
-			return
+			continue
 		}
+		m.ways[i.Account]++
 		e.stampOf(i.Account, local)
 		m.found = i.Account.Interest().Match([]byte(local), m.found[:0])
 		e.resolve(m.found, local)

@@ -123,13 +123,17 @@ type matchCache struct {
 	displaced int                                       // entries that still held, since it grew last
 	bytes     int                                       // sum over the entries
 	found     []*subjects.Entry[*accounts.Subscription] // scratch
+	ways      map[*accounts.Account]int                 // scratch: in how many ways a message comes into an account
 	// tooFar is told of messages that do not get everywhere, since too many imports lead them on.
 	tooFar func(a *accounts.Account, subject string)
 }
 
 // newMatchCache makes a cache for size subjects, a power of two.
 func newMatchCache(size int) matchCache {
-	return matchCache{exact: make([]bucket, size/ways), prefixes: make([]*entry, size/8), most: size, tooFar: func(*accounts.Account, string) {}}
+	return matchCache{
+		exact: make([]bucket, size/ways), prefixes: make([]*entry, size/8), most: size,
+		ways: make(map[*accounts.Account]int), tooFar: func(*accounts.Account, string) {},
+	}
 }
 
 // admit makes room for e, which is to take the place of old.
@@ -329,6 +333,7 @@ func (m *matchCache) fill(p *accounts.Profile, subject []byte, h uint64, from or
 		e.enter(x, p.Account(), to)
 		if from != fromService {
 			m.cross(e, p.Account(), to, 0)
+			clear(m.ways)
 		}
 	}
 	if reserved.Reply(subject) {

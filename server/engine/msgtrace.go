@@ -15,7 +15,11 @@ type traced struct {
 	// home is the publisher's account, at the one where the message is now, subject its subject there.
 	home, at *accounts.Account
 	subject  string
+	steps    int // by imports, to find out whether traces may follow
 }
+
+// stepsMost bounds the steps for one message in one account: there may be very many ways.
+const stepsMost = 1 << 18
 
 // errand is where the way of a message is told.
 type errand struct {
@@ -117,7 +121,7 @@ func (d *traced) pass(t *target, from *Conn, subject []byte) (told *msgtrace.Tra
 	follows := true
 	if a := t.account(); a != nil && a != d.at {
 		d.trace.Export(a.Name(), string(subject))
-		follows = mayFollow(d.at, d.subject, a, string(subject), 0)
+		follows = d.mayFollow(d.at, d.subject, a, string(subject), 0)
 	}
 	switch explains := t.internal != nil && t.internal.explains; {
 	case follows && explains:
@@ -129,8 +133,8 @@ func (d *traced) pass(t *target, from *Conn, subject []byte) (told *msgtrace.Tra
 }
 
 // mayFollow tells whether traces may follow a message on subject in the account at by the imports that lead it to another
-// account, where it is on the subject local.
-func mayFollow(at *accounts.Account, subject string, to *accounts.Account, local string, chain int) bool {
+// account, where it is on the subject local. They do not where it takes too many steps to find out.
+func (d *traced) mayFollow(at *accounts.Account, subject string, to *accounts.Account, local string, chain int) bool {
 	x := at.Crossings()
 	if x == nil || chain == chainMost {
 		return false
@@ -140,7 +144,10 @@ func mayFollow(at *accounts.Account, subject string, to *accounts.Account, local
 		if !ok || !i.AllowTrace {
 			continue
 		}
-		if i.Account == to && here == local || mayFollow(i.Account, here, to, local, chain+1) {
+		if d.steps++; d.steps > stepsMost {
+			return false
+		}
+		if i.Account == to && here == local || d.mayFollow(i.Account, here, to, local, chain+1) {
 			return true
 		}
 	}

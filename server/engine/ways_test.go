@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"runnel/server/accounts"
+	"runnel/server/engine"
 )
 
 // ladder makes accounts that each import twice what the one before has: 2^(n-1) ways from the first to the last, or with
@@ -64,5 +65,41 @@ func TestWaysAreBounded(t *testing.T) {
 				t.Error("the next message does not come")
 			}
 		})
+	}
+}
+
+// TestManyImporters: a stream gets to all who import it, however many these are.
+func TestManyImporters(t *testing.T) {
+	all := []accounts.AccountConfig{{Name: "HUB", Exports: exports{exportStream("q.*")}}}
+	for i := range 3000 {
+		all = append(all, accounts.AccountConfig{Name: fmt.Sprintf("I%d", i), Imports: imports{importStream("HUB", "q.*", "")}})
+	}
+	h := start(t, 0, sharing(all...), nil)
+	came := 0
+	for i := 1; i < len(all); i++ {
+		h.engine.Subscribe(h.account(all[i].Name), "q.x", "", func(*engine.Message) { came++ })
+	}
+	h.engine.Publish(h.account("HUB"), "q.x", "", nil, nil)
+	if came != len(all)-1 {
+		t.Errorf("%d of %d get the message", came, len(all)-1)
+	}
+}
+
+// TestTraceOfManyWays: to find out whether a trace may follow does not take as long as there are ways.
+func TestTraceOfManyWays(t *testing.T) {
+	cfg := ladder(16, false)
+	for i := range cfg.Accounts {
+		for j := range cfg.Accounts[i].Imports {
+			cfg.Accounts[i].Imports[j].AllowTrace = true
+		}
+	}
+	h := start(t, 0, cfg, nil)
+	publisher, subscriber := h.login("l0"), h.login("l15")
+	subscriber.sub("> 1")
+	const header = "NATS/1.0\r\nNats-Trace-Dest: trace\r\n\r\n"
+	publisher.send("HPUB q.x %d %d\r\n%sx\r\n", len(header), len(header)+1, header)
+	publisher.flush()
+	if n := len(subscriber.drain()); n == 0 || n > 1024 {
+		t.Errorf("%d messages came", n)
 	}
 }
