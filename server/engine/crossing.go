@@ -1,11 +1,9 @@
 package engine
 
 import (
-	"bytes"
 	"math/rand/v2"
 	"time"
 
-	"runnel/headers"
 	"runnel/server/accounts"
 	"runnel/server/engine/latency"
 	"runnel/server/engine/replies"
@@ -146,6 +144,9 @@ func (w *worker) enter(s *service, outer *letter, d *traced) bool {
 func (w *worker) ask(reply []byte, r *request) []byte {
 	r.Measured = r.Value.measured != nil
 	r.Bytes = len(r.Value.reply)
+	if r.Measured {
+		r.Bytes += r.Value.measured.Bytes()
+	}
 	reply, evicted := w.engine.requests.Open(reply, *r, w.engine.now())
 	for i := range evicted {
 		q := &evicted[i].Value
@@ -191,7 +192,11 @@ func (w *worker) passAnswer(at *accounts.Account, outer *letter) bool {
 	}
 	delivered := w.send(w.match.lookup(r.From.Profile(), l.to, fromElsewhere), "")
 	if q.measured != nil {
-		text := q.measured.Answered(w.engine.describe(outer.from), arrived, time.Now())
+		responder := brief(outer.from)
+		if responder != nil && responder.Account == q.service.Account.Name() {
+			responder = w.engine.describe(outer.from) // of another account only what anybody may know
+		}
+		text := q.measured.Answered(responder, arrived, time.Now())
 		w.tell(q.service, text)
 	}
 	return delivered > 0
@@ -213,23 +218,19 @@ func (w *worker) stands(q *question) bool {
 	return false
 }
 
-// introduce is the header of a request to s: that of outer, and who asks, when that is a client. It is the memory of the
+// introduce is the header of a request to s: that of outer, and who asks, when that is a client; nobody else can say so. It is the memory of the
 // worker's letter unless it is large.
 func (w *worker) introduce(s *service, outer *letter) []byte {
-	c := outer.from
+	c, header := outer.from, latency.Strip(outer.header)
 	if c == nil {
-		return outer.header
+		return header // what a stream delivers, say, was written by a client too
 	}
-	header := outer.header
 	if !s.AllowTrace {
 		header = msgtrace.Disable(header)
 	}
-	if _, forged := headers.Get(header, latency.InfoHeader); forged {
-		header = headers.Delete(header, latency.InfoHeader)
-	}
 	l := w.letter
 	b := l.memory[:0]
-	if bytes.HasSuffix(header, []byte("\r\n\r\n")) {
+	if len(header) > 0 {
 		b = append(b, header[:len(header)-len("\r\n")]...)
 	} else {
 		b = append(b, "NATS/1.0\r\n"...)

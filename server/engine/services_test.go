@@ -251,6 +251,54 @@ func TestRequestInfo(t *testing.T) {
 	}
 	h.engine.Publish(h.account("B"), "q.x", "", nil, []byte("server's"))
 	a.got("q.x", "1", "", "server's")
+	// What the server passes on, of a stream say, was written by a client.
+	h.engine.Publish(h.account("B"), "q.x", "", []byte(forged), []byte("server's"))
+	if m := a.message(); m.header != "NATS/1.0\r\nX: y\r\n\r\n" {
+		t.Errorf("got %+v", m)
+	}
+}
+
+// TestMeasuredRequestsAreBounded: the headers of requests that wait count as what they keep.
+func TestMeasuredRequestsAreBounded(t *testing.T) {
+	h := start(t, 0, servicesConfig(), nil)
+	a, b := h.login("a"), h.login("b")
+	a.sub("traced.* 1")
+	watch := h.login("a")
+	watch.sub("metrics.traced 1")
+	block := "NATS/1.0\r\nX-B3-TraceId: " + strings.Repeat("x", 512<<10) + "\r\n\r\n"
+	for range 80 { // 40 MB
+		b.send("HPUB traced.x inbox.1 %d %d\r\n%sx\r\n", len(block), len(block)+1, block)
+		a.message()
+	}
+	b.flush()
+	if m := watch.metric("metrics.traced"); m.Status != latency.Timeout {
+		t.Errorf("the oldest request is not given up: got %+v", m)
+	}
+}
+
+// TestMeasuredAcross: of who answers from another account it is told only what anybody may know.
+func TestMeasuredAcross(t *testing.T) {
+	cfg := servicesConfig()
+	for i := range cfg.Accounts {
+		for j := range cfg.Accounts[i].Exports {
+			if e := &cfg.Accounts[i].Exports[j]; e.Service && e.Subject == "ask.*" {
+				e.Latency = &accounts.LatencyConfig{Subject: "metrics.ask", Sampling: 100}
+			}
+		}
+	}
+	h := start(t, 0, cfg, nil)
+	a, b, c := h.login("a"), h.login("b"), h.login("c")
+	a.sub("q.* 1")
+	b.sub("metrics.ask 1")
+	c.sub("inbox.* 1")
+	c.pub("far.x", "inbox.1", "x")
+	reply := a.asked("q.x", "1", `{"acc":"C"`, "x")
+	a.pub(reply, "", "answer")
+	c.got("inbox.1", "1", "", "answer")
+	m := b.metric("metrics.ask")
+	if r := m.Responder; m.Status != 200 || r == nil || r.Account != "A" || r.User != "" || r.Host != "" || r.ID != 0 {
+		t.Errorf("got %+v, responder %+v", m, m.Responder)
+	}
 }
 
 // TestServicesOfTheServer: handlers inside the server are asked and answer across accounts, and ask.

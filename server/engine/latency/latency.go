@@ -3,7 +3,9 @@
 package latency
 
 import (
+	"bytes"
 	"encoding/json"
+	"iter"
 	"net/textproto"
 	"strconv"
 	"strings"
@@ -61,6 +63,63 @@ func Brief(account string) []byte {
 	return text[:len(text)-1]
 }
 
+// Strip returns a header block without what a reader could take for an [InfoHeader] of the server: some readers end lines
+// at a CR or an LF alone, and some do not tell upper from lower case or leave blanks out. Nor does the result end before
+// its end, which would hide what is added there. It is the same block mostly, and nil where nothing is left.
+func Strip(block []byte) []byte {
+	if len(block) == 0 {
+		return nil
+	}
+	n, forged := 0, false
+	for line := range lines(block) {
+		n++
+		forged = forged || isInfo(line)
+	}
+	ends := bytes.Count(block, []byte(newline))
+	regular := ends == n+1 && ends == bytes.Count(block, []byte("\r")) && ends == bytes.Count(block, []byte("\n")) &&
+		bytes.HasSuffix(block, []byte(newline+newline))
+	if regular && !forged {
+		return block
+	}
+	out := make([]byte, 0, len(block)+len(newline))
+	n = 0
+	for line := range lines(block) {
+		if !isInfo(line) {
+			out = append(append(out, line...), newline...)
+			n++
+		}
+	}
+	if n <= 1 {
+		return nil // but for the first line
+	}
+	return append(out, newline...)
+}
+
+const newline = "\r\n"
+
+// lines iterates over the parts of a header block that end in CR or LF, without empty ones.
+func lines(block []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for len(block) > 0 {
+			line := block
+			if end := bytes.IndexAny(block, newline); end >= 0 {
+				line, block = block[:end], block[end+1:]
+			} else {
+				block = nil
+			}
+			if len(line) > 0 && !yield(line) {
+				return
+			}
+		}
+	}
+}
+
+// isInfo tells whether a line has the name of an InfoHeader.
+func isInfo(line []byte) bool {
+	name, _, ok := bytes.Cut(line, []byte(":"))
+	return ok && bytes.EqualFold(bytes.TrimSpace(name), []byte(InfoHeader))
+}
+
 // AppendRTT appends the rest of what Brief begins to b.
 func AppendRTT(b []byte, rtt time.Duration) []byte {
 	if rtt > 0 {
@@ -91,6 +150,21 @@ type Measurement struct {
 	Header    map[string][]string // that asked for it, nil when chance did
 	Start     time.Time           // when the server had it
 }
+
+// Bytes is about how much memory m keeps.
+func (m *Measurement) Bytes() int {
+	n := measurementBytes
+	for name, values := range m.Header {
+		n += len(name)
+		for _, v := range values {
+			n += len(v)
+		}
+	}
+	return n
+}
+
+// measurementBytes is a Measurement with its Requester, without headers.
+const measurementBytes = 512
 
 // Failed returns the text of the metric of a request that got no answer.
 func (m *Measurement) Failed(status int, now time.Time) []byte {

@@ -56,6 +56,72 @@ func TestAsked(t *testing.T) {
 	}
 }
 
+// TestStrip: nothing of a header block can pass for what the server says about a client, or hide it.
+func TestStrip(t *testing.T) {
+	const first, end = "NATS/1.0\r\n", "\r\n\r\n"
+	for _, tt := range []struct{ block, want string }{
+		{"", ""},
+		{"\n", ""},
+		{"\r\n\r\n", ""},
+		{"NATS/1.0 503\r\n\r\n", "NATS/1.0 503\r\n\r\n"},
+		{first + "X: y" + end, first + "X: y" + end},
+		{first + "X: y\r\nZ:" + end, first + "X: y\r\nZ:" + end},
+		{first + "Nats-Request-Info: f" + end, ""},
+		{first + "X: y\r\nNats-Request-Info: f\r\nNats-Request-Info:g" + end, first + "X: y" + end},
+		{first + "nats-REQUEST-info: f\r\nX: y" + end, first + "X: y" + end},
+		{first + "Nats-Request-Info : f\r\nX: y" + end, first + "X: y" + end},
+		{first + " Nats-Request-Info: f\r\nX: y" + end, first + "X: y" + end},
+		{first + "X: y\nNats-Request-Info: f" + end, first + "X: y" + end},
+		{first + "X: y\rNats-Request-Info: f" + end, first + "X: y" + end},
+		{"NATS/1.0\nNats-Request-Info: f\r\nX: y" + end, first + "X: y" + end},
+		{first + "X: y\n\nZ: z" + end, first + "X: y\r\nZ: z" + end},
+		{first + "X: y" + end + "Nats-Request-Info: f" + end, first + "X: y" + end},
+		{first + end, ""},
+		{first + "X: y" + end + "\r\n", first + "X: y" + end},
+		{first + "X: y", first + "X: y" + end},
+		{first + "X: Nats-Request-Info: f" + end, first + "X: Nats-Request-Info: f" + end},
+	} {
+		if got := string(latency.Strip([]byte(tt.block))); got != tt.want {
+			t.Errorf("%q: got %q, want %q", tt.block, got, tt.want)
+		}
+	}
+}
+
+// FuzzStrip: what is left is what a strict reader reads, and stays as it is.
+func FuzzStrip(f *testing.F) {
+	f.Add("NATS/1.0\r\nX: y\r\nNats-Request-Info: f\r\n\r\n")
+	f.Add("NATS/1.0\nNats-Request-Info : f\r\n\r\nX: y")
+	f.Fuzz(func(t *testing.T, block string) {
+		got := string(latency.Strip([]byte(block)))
+		if again := string(latency.Strip([]byte(got))); again != got {
+			t.Errorf("%q becomes %q, and that %q", block, got, again)
+		}
+		if got == "" {
+			return
+		}
+		text, ok := strings.CutSuffix(got, "\r\n\r\n")
+		for line := range strings.SplitSeq(text, "\r\n") {
+			name, _, _ := strings.Cut(line, ":")
+			if line == "" || strings.ContainsAny(line, "\r\n") || strings.EqualFold(strings.TrimSpace(name), latency.InfoHeader) && line != name {
+				ok = false
+			}
+		}
+		if !ok {
+			t.Errorf("%q becomes %q", block, got)
+		}
+	})
+}
+
+// TestMeasurementBytes: the headers that had it measured count.
+func TestMeasurementBytes(t *testing.T) {
+	m := &latency.Measurement{}
+	small := m.Bytes()
+	m.Header = map[string][]string{"B3": {strings.Repeat("x", 5000)}}
+	if got := m.Bytes(); small <= 0 || got != small+5002 {
+		t.Errorf("got %d and %d", small, got)
+	}
+}
+
 func TestBriefIsAClient(t *testing.T) {
 	for _, account := range []string{"A", `with "quotes"`, "ü"} {
 		for _, rtt := range []time.Duration{0, 1234} {
