@@ -26,6 +26,9 @@ func TestExamples(t *testing.T) {
 		"streams.conf": func(o *conf.Options) (got, want any) {
 			return o.JetStreamOf("SHOP").MaxStoreBytes + o.JetStreamOf("TEST").MaxStoreBytes, int64(9 << 30)
 		},
+		"tenants.conf": func(o *conf.Options) (got, want any) {
+			return len(o.Accounts[0].Mappings) + len(o.Accounts[0].Exports) + len(o.Accounts[1].Imports), 3
+		},
 		"tls.conf": func(o *conf.Options) (got, want any) {
 			return o.TLS != nil && o.TLS.VerifyAndMap, true
 		},

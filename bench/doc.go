@@ -6,8 +6,8 @@
 //   - workload.go says what can be run: scenarios, their parameters, the cases
 //     they expand to;
 //   - workload_*.go run them: a session owns the connections and the watchdog,
-//     a flow moves messages from publishers to subscribers, the request and
-//     connection scenarios have their own shape;
+//     a flow moves messages from publishers to subscribers, between two accounts
+//     in tenants, the request and connection scenarios have their own shape;
 //   - stream*.go do the same for streams, key-value and object stores, mostly as
 //     operations.go has it: workers side by side, each waiting for its own;
 //   - the package verify checks every delivery: per publisher gapless, in order,

@@ -18,10 +18,14 @@ import (
 
 // TestMain lets the test binary serve as the server that StartServer starts:
 // called as "fake-server PORT" it runs the fake, as "fake-server PORT FOLDER" with
-// JetStream and only if the folder is empty, as "fake-exit" it fails.
+// JetStream and only if the folder is empty, as "fake-tenants PORT" it refuses its first client and has the
+// accounts of tenants, as "fake-exit" it fails.
 func TestMain(m *testing.M) {
-	if len(os.Args) >= 3 && os.Args[1] == "fake-server" {
+	if len(os.Args) >= 3 && strings.HasPrefix(os.Args[1], "fake-") {
 		f := &fake{}
+		if os.Args[1] == "fake-tenants" {
+			f.tenants, f.refuse = true, refuseFirst
+		}
 		if len(os.Args) == 4 {
 			f.streams = &fakeStreams{}
 			occupy(os.Args[3])
@@ -39,6 +43,14 @@ func TestMain(m *testing.M) {
 		os.Exit(7)
 	}
 	os.Exit(m.Run())
+}
+
+// refuseFirst refuses the first client.
+func refuseFirst(n int) string {
+	if n == 1 {
+		return "Authorization Violation"
+	}
+	return ""
 }
 
 // occupy makes a file in a folder that must be empty.
@@ -79,6 +91,7 @@ type fake struct {
 	refuse     func(int) string  // the -ERR for connection number n, counted from 1; empty for none
 	denied     map[string]string // the -ERR for a command, in place of doing it
 	streams    *fakeStreams      // JetStream, nil without it
+	tenants    bool              // bench.> arrives as imported.>
 
 	mu    sync.Mutex // guards what follows, and all writing
 	count int
@@ -272,7 +285,10 @@ func (f *fake) publish(words []string, in *bufio.Reader) error {
 		f.route(message{subject: m.reply, header: len(status), data: []byte(status)})
 		return nil
 	}
-	if f.fault == nil || !strings.HasPrefix(m.subject, "bench") {
+	if rest, ok := strings.CutPrefix(m.subject, "bench."); ok && f.tenants {
+		m.subject = "imported." + rest
+	}
+	if f.fault == nil || !strings.HasPrefix(m.subject, "bench") && !f.tenants {
 		f.route(m)
 		return nil
 	}

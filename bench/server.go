@@ -35,8 +35,8 @@ type Server struct {
 }
 
 // StartServer runs a command line in which {port} stands for the port to listen
-// on, and returns when the server there answers as NATS does. Port 0 picks a free
-// one. The options are those of its clients. The process that is started must be
+// on, and returns when the server there answers as NATS does, be it that it wants
+// to know who asks. Port 0 picks a free one. The options are those of its clients. The process that is started must be
 // the server itself: a script has to exec it.
 func StartServer(ctx context.Context, commandLine string, port int, options ...nats.Option) (*Server, error) {
 	return startServer(ctx, commandLine, port, "", options)
@@ -93,13 +93,17 @@ func freePort(port int) (int, error) {
 	return port, probe.Close()
 }
 
-// awaitReady returns when a client can connect.
+// awaitReady returns when a client can connect, or is refused: a load may have users of its own, and if not,
+// it says so itself.
 func (s *Server) awaitReady(ctx context.Context, options []nats.Option) error {
 	deadline := time.Now().Add(readyWait)
 	for {
 		nc, err := nats.Connect(s.url, append([]nats.Option{nats.NoReconnect()}, options...)...)
 		if err == nil {
 			nc.Close()
+			return nil
+		}
+		if errors.Is(err, nats.ErrAuthorization) {
 			return nil
 		}
 		if time.Now().After(deadline) {

@@ -60,7 +60,9 @@ type Scenario struct {
 	label func(Params) string
 	// run carries the case out in an open session.
 	run func(context.Context, *session) error
-	// alone says that it needs no second party, and may be part of "all".
+	// advise adds what to do about an error to it; nil where there is nothing to add.
+	advise func(error) error
+	// alone says that it needs no second party and no configuration, and may be part of "all".
 	alone bool
 	// chunked says that a payload may be larger than a message.
 	chunked bool
@@ -76,7 +78,7 @@ type Suite struct {
 
 // Core returns the scenarios of plain messages, which every server can run.
 func Core() Suite {
-	return Suite{"runnel bench list", slices.Concat(flowScenarios(), wideScenarios(), otherScenarios())}
+	return Suite{"runnel bench list", slices.Concat(flowScenarios(), wideScenarios(), tenantScenarios(), otherScenarios())}
 }
 
 // Streams returns the scenarios of streams, key-value and object stores, for servers with JetStream.
@@ -237,8 +239,8 @@ type Overrides struct {
 
 // Select finds the cases that names ask for and applies the overrides. A name
 // is that of a scenario or a case, a prefix of either followed by *, or "all"
-// for every scenario that needs no second party. Cases that become equal by the
-// overrides are listed once.
+// for every scenario that needs no second party and no configuration. Cases that
+// become equal by the overrides are listed once.
 func (u Suite) Select(names []string, o Overrides) ([]Case, error) {
 	var chosen []Case
 	for _, name := range names {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +19,10 @@ type topology struct {
 	groups     [][]listenerPlan // each group together must get every message of its lanes once
 	conns      int              // subscribing connections
 	exact      bool             // no warm-up: somebody elsewhere counts the messages
+	// publishing and listening say who the clients are; nil for the user of the target.
+	publishing, listening []nats.Option
+	// ready is called before anything is published, to look at what was opened; nil for nothing.
+	ready func(context.Context, *flow) error
 }
 
 // publisherPlan is one publisher, identified by its place in the topology.
@@ -58,6 +63,11 @@ func runTopology(ctx context.Context, s *session, t topology) error {
 	if err := f.open(ctx, t); err != nil {
 		return err
 	}
+	if t.ready != nil {
+		if err := t.ready(ctx, f); err != nil {
+			return err
+		}
+	}
 	warm := s.warmUp()
 	if t.exact {
 		warm = 0
@@ -90,7 +100,7 @@ func (s *session) warmUp() int64 {
 // seen every subscription.
 func (f *flow) open(ctx context.Context, t topology) error {
 	var err error
-	if f.subConns, err = f.connectAll(ctx, t.conns); err != nil {
+	if f.subConns, err = f.connectAll(ctx, t.conns, t.listening...); err != nil {
 		return err
 	}
 	for _, plans := range t.groups {
@@ -109,7 +119,7 @@ func (f *flow) open(ctx context.Context, t topology) error {
 			return err
 		}
 	}
-	var options []nats.Option
+	options := slices.Clone(t.publishing)
 	if f.params.Rate > 0 {
 		// Every message is written by the publisher itself, not by nats.go's
 		// flusher, whose wake-up would be part of the latency.

@@ -61,13 +61,14 @@ func TestScenariosAgainstFake(t *testing.T) {
 		{"queue", 1000, 1000, bench.VerdictPassed},
 		{"headers", 1000, 3000, bench.VerdictPassed},
 		{"subjects", 1000, 3000, bench.VerdictPassed},
+		{"tenants-16", 1000, 3000, bench.VerdictPassed},
 		{"request1-128", 1000, 1000, bench.VerdictPassed},
 		{"request50-128", 1000, 1000, bench.VerdictPassed},
 		{"connections", 20, 0, bench.VerdictPassed},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := run(t, &fake{}, small(t, test.name, nil), nil)
+			r := run(t, &fake{tenants: test.name == "tenants-16"}, small(t, test.name, nil), nil)
 			if !r.OK() {
 				t.Fatalf("got error %q, verdict %s, notes %q", r.Error, r.Verdict, r.Tally.Notes)
 			}

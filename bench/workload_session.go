@@ -124,6 +124,9 @@ func (c Case) Run(caller context.Context, target Target) Result {
 		// Ctrl-C may reach a server that we started before it reaches us.
 		err = caller.Err()
 	}
+	if c.Scenario.advise != nil {
+		err = c.Scenario.advise(err)
+	}
 	stopCut()
 	stopWatch()
 	watch.Wait()
@@ -246,10 +249,10 @@ func (s *session) closed(nc *nats.Conn) {
 }
 
 // connectAll opens n connections.
-func (s *session) connectAll(ctx context.Context, n int) ([]*nats.Conn, error) {
+func (s *session) connectAll(ctx context.Context, n int, options ...nats.Option) ([]*nats.Conn, error) {
 	conns := make([]*nats.Conn, 0, n)
 	for range n {
-		nc, err := s.connect(ctx)
+		nc, err := s.connect(ctx, options...)
 		if err != nil {
 			return nil, err
 		}

@@ -15,7 +15,7 @@ func TestEveryMessageIsExpected(t *testing.T) {
 			continue // which need another one, or publish nothing, or take their time
 		}
 		t.Run(scenario.Name, func(t *testing.T) {
-			f := &fake{}
+			f := &fake{tenants: scenario.Name == "tenants"}
 			target := bench.Target{URL: startFake(t, f), Verify: true}
 			c := small(t, scenario.CaseNames()[0], nil)
 			var first bench.Result

@@ -25,12 +25,14 @@ const (
 const benchHelp = `Usage:
   runnel bench list                      explain the scenarios
   runnel bench SCENARIO... [flags]       run scenarios against a server
-  runnel bench all [flags]               run all that need no second party
+  runnel bench all [flags]               run all that need nothing but a server
   runnel bench compare -a CMD -b CMD     measure two servers in alternation
   runnel bench js -h                     the same for streams, key-value and object stores
 
 A SCENARIO is a scenario's name, one of its cases (pubsub-16), or a prefix with
 a star (fan*). The server is that of --url, $NATS_URL or nats://127.0.0.1:4222.
+For tenants it needs the accounts of docs/examples/tenants.conf, and so all leaves
+tenants out.
 
 Examples:
   runnel bench pubsub --size 1k

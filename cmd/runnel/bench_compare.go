@@ -22,6 +22,11 @@ medians and ratios. {port} in CMD stands for the port to listen on:
   runnel bench compare -a "nats-server -a 127.0.0.1 -p {port}" \
                        -b "runnel -a 127.0.0.1 -p {port}" --scenarios all
 
+Both may have a config file, which tenants needs:
+
+  runnel bench compare -a "nats-server -c docs/examples/tenants.conf -p {port}" \
+                       -b "runnel -c docs/examples/tenants.conf -p {port}" --scenarios pubsub,tenants
+
 Flags:
 `
 

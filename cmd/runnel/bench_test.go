@@ -31,7 +31,11 @@ func TestBenchExitCodes(t *testing.T) {
 		want string // in stdout or stderr
 	}{
 		{"list", []string{"list"}, 0, "fanout10-128"},
+		{"what tenants needs", []string{"list"}, 0, "tenants.conf"},
+		{"another subject for tenants", []string{"tenants-16", "--subject", "other"}, 1, "leave --subject other out"},
 		{"help", []string{"-h"}, 0, "runnel bench SCENARIO"},
+		{"help of tenants", []string{"-h"}, 0, "docs/examples/tenants.conf"},
+		{"help of comparing tenants", []string{"compare", "-h"}, 0, "runnel -c docs/examples/tenants.conf -p {port}"},
 		{"help of compare", []string{"compare", "--help"}, 0, "{port} in CMD"},
 		{"nothing", nil, 2, "runnel bench list"},
 		{"list of streams", []string{"js", "list"}, 0, "async256-128"},
