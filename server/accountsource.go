@@ -77,7 +77,7 @@ func (b systemBus) Subscribe(pattern string, handler func(subject, reply string,
 	if a == nil {
 		return func() {}
 	}
-	return b.s.engine.Subscribe(a, pattern, "", func(m *engine.Message) {
+	return b.s.engine.SubscribeService(a, pattern, func(m *engine.Message) {
 		handler(string(m.Subject), string(m.Reply), bytes.Clone(m.Payload))
 	}).Unsubscribe
 }

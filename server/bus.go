@@ -89,7 +89,7 @@ const requestBytes = 64 << 10
 // subscribeIn subscribes in one account. The handler runs on the worker of the publisher: the system services
 // only file the request there.
 func (s *Server) subscribeIn(a *accounts.Account, pattern string, handler func(system.Request)) *engine.Internal {
-	return s.engine.Subscribe(a, pattern, "", func(m *engine.Message) {
+	return s.engine.SubscribeService(a, pattern, func(m *engine.Message) {
 		if len(m.Header)+len(m.Payload) > requestBytes {
 			return
 		}

@@ -97,7 +97,7 @@ func (b calloutBus) Publish(subject, reply string, header, payload []byte) int {
 
 // Subscribe implements callout.Bus.
 func (b calloutBus) Subscribe(pattern string, handler func(subject, payload []byte)) (cancel func()) {
-	return b.s.engine.Subscribe(b.account, pattern, "", func(m *engine.Message) { handler(m.Subject, m.Payload) }).Unsubscribe
+	return b.s.engine.SubscribeService(b.account, pattern, func(m *engine.Message) { handler(m.Subject, m.Payload) }).Unsubscribe
 }
 
 // Watch implements callout.Bus.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"unsafe"
 
 	"runnel/server/accounts"
@@ -88,7 +89,8 @@ func (e *entry) applyMapping(x *accounts.Crossings) string {
 }
 
 // cross adds to e what becomes of a message on subject in account a by imports of streams: more targets in accounts that
-// import what is published in a. There it enters no service: so what accounts share can be told from what each lists.
+// import what is published in a. There it enters no service, of another account or of the server: so what accounts share can
+// be told from what each lists.
 func (m *matchCache) cross(e *entry, a *accounts.Account, subject string, chain int) {
 	x := a.Crossings()
 	if x == nil || chain == chainMost {
@@ -105,10 +107,16 @@ func (m *matchCache) cross(e *entry, a *accounts.Account, subject string, chain 
 		}
 		m.ways[i.Account]++
 		e.stampOf(i.Account, local)
-		m.found = i.Account.Interest().Match([]byte(local), m.found[:0])
+		m.found = slices.DeleteFunc(i.Account.Interest().Match([]byte(local), m.found[:0]), isService)
 		e.resolve(m.found, local)
 		m.cross(e, i.Account, local, chain+1)
 	}
+}
+
+// isService tells whether the server itself serves an account there.
+func isService(f *subjects.Entry[*accounts.Subscription]) bool {
+	i, ok := f.Value.Owner.(*Internal)
+	return ok && i.serves
 }
 
 // enter adds to e the services that a message on subject in account a enters.

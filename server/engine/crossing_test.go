@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -404,6 +405,30 @@ func TestStreamImportsToTheServer(t *testing.T) {
 		if g := <-got; g != want {
 			t.Errorf("got %q, want %q", g, want)
 		}
+	}
+}
+
+// TestStreamImportsToServices: what the server serves an account with is asked by its own clients and by imports of the
+// service, not by what it imports as a stream.
+func TestStreamImportsToServices(t *testing.T) {
+	h := start(t, 0, sharing(
+		accounts.AccountConfig{Name: "A", Exports: exports{exportStream(">")}},
+		accounts.AccountConfig{Name: "B", Exports: exports{exportService("api.>"), exportStream(">")}, Imports: imports{importStream("A", ">", "")}},
+		accounts.AccountConfig{Name: "C", Imports: imports{importService("B", "api.>", ""), importStream("B", ">", "")}},
+	), nil)
+	var asked []string
+	for _, name := range []string{"B", "C"} {
+		h.engine.SubscribeService(h.account(name), "api.>", func(m *engine.Message) { asked = append(asked, name+" "+string(m.Payload)) })
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		c := h.login(name)
+		c.pub("api.x", "", "of "+name)
+		c.flush()
+		h.engine.Publish(h.account(strings.ToUpper(name)), "api.x", "", nil, []byte("by "+name))
+	}
+	want := []string{"B of b", "B by b", "C of c", "B of c", "C by c", "B by c"}
+	if !slices.Equal(asked, want) {
+		t.Errorf("got %q, want %q", asked, want)
 	}
 }
 

@@ -104,6 +104,8 @@ type Internal struct {
 	account *accounts.Account
 	// explains: it tells the traces of messages what becomes of them.
 	explains bool
+	// serves: it answers, or does what it is told. What others publish does not get here because it is imported.
+	serves bool
 }
 
 // ID is unique in the life of the server, among connections too.
@@ -124,6 +126,13 @@ func (w *worker) hand(i *Internal, m Message) {
 // the call only.
 func (e *Engine) Subscribe(a *accounts.Account, subject, queue string, handler func(*Message)) *Internal {
 	return e.subscribe(&Internal{id: e.nextID.Add(1), handler: handler, account: a}, subject, queue)
+}
+
+// SubscribeService is Subscribe for a service of the account: it is asked by clients of the account, and by those of
+// accounts that import it as a service, but not by what the account imports as a stream. Who publishes that has nothing
+// to say here.
+func (e *Engine) SubscribeService(a *accounts.Account, subject string, handler func(*Message)) *Internal {
+	return e.subscribe(&Internal{id: e.nextID.Add(1), handler: handler, account: a, serves: true}, subject, "")
 }
 
 // SubscribeTraced is Subscribe for who knows what to do with [Message.Trace]. Others are not handed messages that are

@@ -104,7 +104,7 @@ func (a *account) subscribe() {
 		return
 	}
 	for pattern, handler := range a.handlers() {
-		i := a.service.cfg.Engine.Subscribe(a.account, pattern, "", func(m *engine.Message) {
+		i := a.service.cfg.Engine.SubscribeService(a.account, pattern, func(m *engine.Message) {
 			if a.limits.Load() != nil || !a.elsewhere(m) {
 				handler(m)
 			}
