@@ -280,31 +280,35 @@ func TestPublisherBlocked(t *testing.T) {
 		slow.flush()
 		account := h.policy.Global()
 		const messages = 300 // of 64 KiB, far more than the sockets and the limit together
-		waited := make(chan int, 1)
+		blocked, sent := make(chan struct{}), make(chan struct{})
 		go func() {
+			defer close(sent)
 			p := h.engine.NewPublisher()
 			defer p.Close()
 			times, woken := 0, newSleeper()
 			for n := range messages {
 				for p.Blocked(account, "a", "", woken) {
-					times++
+					if times++; times == 1 {
+						close(blocked)
+					}
 					<-woken.bell
 				}
 				p.Publish(account, "a", "", nil, []byte(numbered(n)))
 				p.Flush()
 			}
-			waited <- times
 		}()
 		served := h.served(slow)
-		until(t, "it is blocked", func() bool { return served.PendingBytes() > 512<<10 })
+		select {
+		case <-blocked:
+		case <-time.After(patience):
+			t.Fatalf("never blocked, with %d bytes pending", served.PendingBytes())
+		}
 		for n := range messages {
 			if m := slow.message(); m.payload != numbered(n) {
 				t.Fatalf("got %.20q, want number %d", m.payload, n)
 			}
 		}
-		if times := <-waited; times == 0 {
-			t.Error("the sender never waited")
-		}
+		<-sent
 		if served.Reason() != engine.ReasonNone {
 			t.Errorf("cut off: %s", served.Reason())
 		}

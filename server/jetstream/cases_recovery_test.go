@@ -354,7 +354,8 @@ func (s *site) look() (state, told string) {
 		_ = health.Body.Close()
 	}
 	for line := range strings.SplitSeq(log.String(), "\n") {
-		if strings.Contains(line, "level=WARN") || strings.Contains(line, "level=ERROR") {
+		// What nobody was promised to be safe is cut off without a warning, but not without a word.
+		if strings.Contains(line, "level=WARN") || strings.Contains(line, "level=ERROR") || strings.Contains(line, "was cut off") {
 			told += " " + line
 		}
 	}

@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -456,6 +457,11 @@ func TestFastHolds(t *testing.T) {
 			if refused {
 				want = []string{
 					flowAck(0, 9), wrongLast(2, 7), committed(1, "x", 1), ok2, unknown, unknown, unknown,
+				}
+				// What is left of the batch and the other message know nothing of one another.
+				if len(got) == len(want) {
+					slices.Sort(got[3:])
+					slices.Sort(want[3:])
 				}
 			}
 			if strings.Join(got, " ") != strings.Join(want, " ") {
