@@ -39,10 +39,10 @@ func (a *Account) activation(i *jwt.Import, subject string, exporter *Account, n
 		}
 		return until, err
 	}
-	switch _, signs := exporter.claims.SigningKeys.GetScope(c.Issuer); {
+	switch {
 	case c.Subject != a.Name():
 		return until, fmt.Errorf("%w: %s", ErrWrongSubject, short(c.Subject))
-	case c.Issuer != exporter.Name() && (!signs || c.IssuerAccount != exporter.Name()):
+	case c.Issuer != exporter.Name() && (!exporter.Trusts(c.Issuer) || c.IssuerAccount != exporter.Name()):
 		return until, fmt.Errorf("%w: %s is no key of the exporting account", ErrUntrusted, short(c.Issuer))
 	case c.ImportType != i.Type || !subjects.ValidPattern(subject) || !subjects.ValidPattern(string(c.ImportSubject)) ||
 		!subjects.Subset(subject, string(c.ImportSubject)):

@@ -88,10 +88,14 @@ func TestPlan(t *testing.T) {
 func TestActivation(t *testing.T) {
 	w := newWorld(t)
 	theirs, signing, stranger := newKey(t, nkeys.CreateAccount), newKey(t, nkeys.CreateAccount), newKey(t, nkeys.CreateAccount)
+	role := newKey(t, nkeys.CreateAccount)
 	ends := w.now.Add(time.Hour).Truncate(time.Second)
 	exports := func(change func(*jwt.Export)) *operator.Account {
 		c := jwt.NewAccountClaims(theirs.public)
 		c.SigningKeys.Add(signing.public)
+		scope := jwt.NewUserScope()
+		scope.Key = role.public
+		c.SigningKeys.AddScopedSigner(scope)
 		e := &jwt.Export{Subject: "priv.>", Type: jwt.Stream, TokenReq: true}
 		if change != nil {
 			change(e)
@@ -116,6 +120,10 @@ func TestActivation(t *testing.T) {
 		{name: "wider", by: theirs, exporter: plain, change: func(c *jwt.ActivationClaims) { c.ImportSubject = "priv.>" }},
 		{name: "with an end", by: theirs, exporter: plain, change: func(c *jwt.ActivationClaims) { c.Expires = ends.Unix() }, until: ends},
 		{name: "by a signing key", by: signing, exporter: plain, change: func(c *jwt.ActivationClaims) { c.IssuerAccount = theirs.public }},
+		{
+			name: "by a key for users", by: role, exporter: plain, change: func(c *jwt.ActivationClaims) { c.IssuerAccount = theirs.public },
+			want: operator.ErrUntrusted,
+		},
 		{name: "expired", by: theirs, exporter: plain, change: func(c *jwt.ActivationClaims) { c.Expires = w.now.Unix() }, want: operator.ErrExpired},
 		{
 			name: "not yet", by: theirs, exporter: plain, change: func(c *jwt.ActivationClaims) { c.NotBefore = ends.Unix() },
