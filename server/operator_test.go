@@ -162,14 +162,25 @@ func TestOperatorExpiry(t *testing.T) {
 	w := newOperatorWorld(t)
 	w.startFull(t.TempDir(), "http_port: -1\n")
 	w.push(w.a, nil)
-	w.push(w.b, func(c *jwt.AccountClaims) { c.Expires = time.Now().Unix() + 4 })
+	w.push(w.b, func(c *jwt.AccountClaims) {
+		c.Expires = time.Now().Unix() + 4
+		c.Exports.Add(&jwt.Export{Subject: "of.b", Type: jwt.Stream})
+	})
+	w.push(w.a, func(c *jwt.AccountClaims) {
+		c.Imports.Add(&jwt.Import{Account: w.b.public, Subject: "of.b", Type: jwt.Stream})
+	})
 	soon := func(c *jwt.UserClaims) { c.Expires = time.Now().Unix() + 4 }
 	byUser := w.watch(w.ua, w.userJWT(w.a, w.a, w.ua, soon))
 	byAccount := w.watch(w.ub, w.userJWT(w.b, w.b, w.ub, nil))
 	stays := w.watch(w.ub, w.userJWT(w.a, w.a, w.ub, nil))
 	mustContain(t, "user info", request(t, byUser.Conn, "$SYS.REQ.USER.INFO", ""), `"expires":`)
+	imported := func() string { return request(t, w.administration, "$SYS.REQ.ACCOUNT."+w.a.public+".INFO", "") }
+	mustContain(t, "the import", imported(), `"invalid":false`)
 	byUser.ends(t, "authentication expired")
 	byAccount.ends(t, "account authentication expired")
+	servertest.Eventually(t, "the end of imports from an account that has ended", func() bool {
+		return strings.Contains(imported(), `"invalid":true`)
+	})
 	if stays.IsClosed() {
 		t.Error("a user without an end was closed")
 	}

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -18,8 +19,7 @@ type exportsWanted = func(name string) *Account
 type Plan struct {
 	// Account is what the accounts of a registry are made of. Its users are not there: they come with JWTs.
 	Account accounts.AccountConfig
-	// Until is when the plan is to be made again, since an activation token ends; zero for never. The end of the account
-	// is not in it.
+	// Until is when the plan is to be made again, since an activation token or the account ends; zero for never.
 	Until time.Time
 	// Refused are imports whose activation token is not good, as errors. They are in Account without approval, so that
 	// nothing but an export to everybody serves them.
@@ -27,7 +27,7 @@ type Plan struct {
 }
 
 // Plan works out what the claims of the account mean, now. exporter finds the accounts that it imports from; for one
-// that is not found no import is approved. cluster is the name of the server's cluster, which mappings may be for.
+// that is not found no import is approved. An account shares nothing when its time is over, or has not come. cluster is the name of the server's cluster, which mappings may be for.
 func (a *Account) Plan(exporter exportsWanted, cluster string, now time.Time) *Plan {
 	c := a.claims
 	p := &Plan{Account: accounts.AccountConfig{
@@ -41,6 +41,13 @@ func (a *Account) Plan(exporter exportsWanted, cluster string, now time.Time) *P
 		},
 		Mappings: mappings(c.Mappings, cluster),
 	}}
+	if err := a.Check(now); err != nil {
+		if errors.Is(err, ErrNotYetValid) {
+			p.Until = time.Unix(c.NotBefore, 0)
+		}
+		return p
+	}
+	p.Until = a.Expires()
 	for _, e := range c.Exports {
 		p.Account.Exports = append(p.Account.Exports, exportConfig(e))
 	}

@@ -85,6 +85,41 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestPlanInTime: an account shares nothing when its time is over or has not come, and the plan says when that changes.
+func TestPlanInTime(t *testing.T) {
+	w := newWorld(t)
+	at := func(d time.Duration) time.Time { return w.now.Add(d).Truncate(time.Second) }
+	for _, tt := range []struct {
+		name       string
+		begin, end time.Time
+		shares     bool
+		until      time.Time
+	}{
+		{name: "for ever", shares: true},
+		{name: "ends later", end: at(time.Hour), shares: true, until: at(time.Hour)},
+		{name: "has ended", end: at(-time.Hour)},
+		{name: "ends now", end: at(0)},
+		{name: "begins later", begin: at(time.Hour), end: at(2 * time.Hour), until: at(time.Hour)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := w.read(t, func(c *jwt.AccountClaims) {
+				c.Exports.Add(&jwt.Export{Subject: "foo", Type: jwt.Stream})
+				c.Imports.Add(&jwt.Import{Account: newKey(t, nkeys.CreateAccount).public, Subject: "bar", Type: jwt.Stream})
+				if !tt.begin.IsZero() {
+					c.NotBefore = tt.begin.Unix()
+				}
+				if !tt.end.IsZero() {
+					c.Expires = tt.end.Unix()
+				}
+			})
+			p := a.Plan(nobody, "", w.now)
+			if got := len(p.Account.Exports) + len(p.Account.Imports); (got == 2) != tt.shares || got%2 != 0 || !p.Until.Equal(tt.until) {
+				t.Errorf("it shares %d, until %v", got, p.Until)
+			}
+		})
+	}
+}
+
 func TestActivation(t *testing.T) {
 	w := newWorld(t)
 	theirs, signing, stranger := newKey(t, nkeys.CreateAccount), newKey(t, nkeys.CreateAccount), newKey(t, nkeys.CreateAccount)
