@@ -15,6 +15,10 @@ import (
 // while accounts change, some may be new already and others not.
 const chainMost = 16
 
+// waysMost is under how many subjects one account is watched for a watch at most. Imports that each lead on twice would
+// make 2^16 of one subject.
+const waysMost = 128
+
 // Announcer tells those who watch interest what has changed, on a goroutine of its own, which runs Run: subscriptions
 // come and go under locks that a watcher must not have to think of. It is made by New and safe for concurrent use.
 type Announcer struct {
@@ -121,8 +125,16 @@ func (n *Announcer) place(w *watch) {
 
 // appendPlaces appends where a message on subject in account a gets to.
 func appendPlaces(places []*place, a *accounts.Account, subject string, chain int) []*place {
-	same := func(p *place) bool { return p.account == a && p.subject == subject }
-	if chain == chainMost || slices.ContainsFunc(places, same) {
+	ways := 0
+	for _, p := range places {
+		if p.account == a {
+			ways++
+			if p.subject == subject || ways == waysMost {
+				return places
+			}
+		}
+	}
+	if chain == chainMost {
 		return places
 	}
 	places = append(places, &place{account: a, subject: subject, stamp: a.Interest().Stamp([]byte(subject))})

@@ -2,6 +2,7 @@ package interest_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -121,4 +122,28 @@ func TestWatchImporters(t *testing.T) {
 	if len(watch) > 0 {
 		t.Error("told after cancel")
 	}
+}
+
+// TestWatchManyWays: accounts that each import twice what the one before has do not hold up a watch.
+func TestWatchManyWays(t *testing.T) {
+	n, r, _, _ := start(t)
+	var cfg accounts.Config
+	for i := range 16 {
+		a := accounts.AccountConfig{Name: fmt.Sprint("L", i), Exports: []accounts.ExportConfig{{Subject: ">"}}}
+		if i > 0 {
+			from := fmt.Sprint("L", i-1)
+			a.Imports = []accounts.ImportConfig{{Account: from, Subject: ">", To: "a.>"}, {Account: from, Subject: ">", To: "b.>"}}
+		}
+		cfg.Accounts = append(cfg.Accounts, a)
+	}
+	p, err := r.Compile(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Activate(p)
+	heard := make(told, 10)
+	defer n.Watch(p.Account("L0"), "x", "", func(yes bool) { heard <- yes })()
+	heard.expect(t, false)
+	insert(p.Account("L15"), ">", "")
+	heard.expect(t, true)
 }
