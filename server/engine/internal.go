@@ -64,6 +64,22 @@ func (m *Message) move(memory []byte) {
 	}
 }
 
+// Permitted tells whether who published the message may publish to another subject, which the message means; a client that
+// may not is told so. A permission is needed by clients of the account only: others were allowed in by an export. Only the
+// handler may call it, on a message that is no clone.
+func (m *Message) Permitted(subject string) bool {
+	c, w := m.From, m.worker
+	if c == nil || c.Account() != w.serving.account {
+		return true
+	}
+	p := c.profile.Load()
+	if p.CanPublish(subject) {
+		return true
+	}
+	w.deny(c, "Publish to", []byte(subject))
+	return false
+}
+
 // Press asks that who published the message be slowed down, since the subscriber cannot keep up: nothing is read from
 // that connection for 2 ms at most. Only the handler may call it, on a message that is no clone.
 func (m *Message) Press() {

@@ -74,8 +74,11 @@ func (a *account) takeRequest(m *engine.Message) {
 	if !ok {
 		return
 	}
-	if call.Endpoint == api.CallUnknown && call.Domain != "" {
-		if meant, ok := api.FromDomain(a.service.cfg.Domain, subject); ok && !strings.HasPrefix(meant, "$JS.") {
+	if meant, ok := api.FromDomain(a.service.cfg.Domain, subject); ok {
+		if !m.Permitted(meant) {
+			return
+		}
+		if call.Endpoint == api.CallUnknown && !strings.HasPrefix(meant, "$JS.") {
 			a.service.file(&request{account: a, message: m.Clone(), subject: subject, relay: meant}, m)
 			return
 		}
