@@ -43,9 +43,10 @@ type tenants struct {
 	changing sync.Mutex
 	// renewals is when plans are to be made again, by account.
 	renewals *deadlines.Set[string, struct{}]
-	// pushes counts what was pushed and removed: what was read before the last of it may be outdated. It changes while
-	// changing is held only.
+	// pushes counts what was pushed and removed, and pushed has the number of the last of that by account: claims that were
+	// read before may be outdated. changing guards pushed and is held when pushes changes.
 	pushes atomic.Int64
+	pushed map[string]int64
 
 	mu        sync.RWMutex // guards what follows; nobody is called while it is held
 	byName    map[string]*tenant
@@ -63,6 +64,7 @@ type tenant struct {
 func newTenants(s *Server) *tenants {
 	t := &tenants{
 		server:    s,
+		pushed:    make(map[string]int64),
 		byName:    make(map[string]*tenant),
 		importers: make(map[string]map[string]bool),
 	}
@@ -177,12 +179,12 @@ func (t *tenants) fetch(ctx context.Context, name string) (*operator.Account, er
 	return claims, claims.Check(now)
 }
 
-// changeRead is change for claims that were read after so many pushes, one after the other. If there are more by now it
-// does nothing and returns nil, since what was pushed is newer; else it returns the last tenant.
+// changeRead is change for claims that were read after so many pushes, one after the other. If one of the accounts was
+// pushed since, it does nothing and returns nil, for that is newer; else it returns the last tenant.
 func (t *tenants) changeRead(read []*operator.Account, pushes int64, pushed bool) (last *tenant) {
 	t.changing.Lock()
 	defer t.changing.Unlock()
-	if t.pushes.Load() != pushes {
+	if slices.ContainsFunc(read, func(c *operator.Account) bool { return t.pushed[c.Name()] > pushes }) {
 		return nil
 	}
 	for _, claims := range read {
@@ -280,7 +282,7 @@ func (t *tenants) renew(name string) {
 func (t *tenants) drop(name string) {
 	t.changing.Lock()
 	defer t.changing.Unlock()
-	t.pushes.Add(1)
+	t.pushed[name] = t.pushes.Add(1)
 	one := t.known(name)
 	if one == nil {
 		return
@@ -313,7 +315,7 @@ func (t *tenants) Push(claims *operator.Account) (kept bool, err error) {
 	}
 	t.changing.Lock()
 	defer t.changing.Unlock()
-	t.pushes.Add(1)
+	t.pushed[claims.Name()] = t.pushes.Add(1)
 	if t.known(claims.Name()) != nil {
 		t.change(claims, true)
 		kept = true
