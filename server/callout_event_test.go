@@ -23,9 +23,9 @@ func TestCalloutTellsRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for reason, spoil := range map[string]func(*reply){
-		"go away":     func(r *reply) { r.response.Error, r.response.Jwt = "go away", "" },
-		`"NOWHERE"`:   func(r *reply) { r.user.Audience = "NOWHERE" },
-		"issue": func(r *reply) { r.userBy, _ = newKey(t, nkeys.CreateAccount) },
+		"go away":   func(r *reply) { r.response.Error, r.response.Jwt = "go away", "" },
+		`"NOWHERE"`: func(r *reply) { r.user.Audience = "NOWHERE" },
+		"issue":     func(r *reply) { r.userBy, _ = newKey(t, nkeys.CreateAccount) },
 	} {
 		w.spoilWith(spoil)
 		c := servertest.Dial(t, w.server)

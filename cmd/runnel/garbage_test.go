@@ -62,7 +62,7 @@ func TestSteerGarbageFollowsTheHeap(t *testing.T) {
 		for i := 0; i < len(held); i += 4096 {
 			held[i] = 1
 		}
-		debug.FreeOSMemory() // collects, so that what is in use is known
+		debug.FreeOSMemory()            // collects, so that what is in use is known
 		time.Sleep(garbageInterval + 1) // of the bubble's clock
 		synctest.Wait()
 		now := debug.SetGCPercent(100)

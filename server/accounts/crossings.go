@@ -117,6 +117,9 @@ func (x *Crossings) Concerns(prefix string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	below := prefix + ">"
+	if !subjects.ValidPattern(below) {
+		return true // it overlaps with no pattern, but is matched, since subjects are taken literally
+	}
 	return x.mappings != nil && some(x.mappings.table.Overlapping(below)) ||
 		some(x.services.Overlapping(below)) || some(x.streams.Overlapping(below))
 }
