@@ -67,6 +67,9 @@ func (f *flow) crosses(ctx context.Context, from, to string) error {
 		if err := f.flush(ctx, nc); err != nil {
 			return err
 		}
+		if err := nc.LastError(); err != nil {
+			return err // a violation of permissions, which is also the reason why nothing comes
+		}
 	}
 	if came, _, err := sub.Pending(); err != nil || came == 0 {
 		return errors.Join(errNotCrossed, err)
