@@ -111,7 +111,7 @@ func (c *Conn) introduce(o *wire.Connect) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// Clones, since the parts of a JSON text keep the whole alive.
-	c.client = Client{strings.Clone(o.Name), c.engine.names.intern(o.Lang), c.engine.names.intern(o.Version)}
+	c.client = Client{strings.Clone(o.Name), c.engine.names.Intern(o.Lang), c.engine.names.Intern(o.Version)}
 }
 
 // errGone: there is nobody left to let in.

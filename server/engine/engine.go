@@ -11,6 +11,7 @@ import (
 	"runnel/server/accounts"
 	"runnel/server/engine/chunks"
 	"runnel/server/engine/interest"
+	"runnel/server/engine/intern"
 	"runnel/server/engine/replies"
 	"runnel/server/msgtrace"
 	"runnel/server/wire"
@@ -90,7 +91,7 @@ type Engine struct {
 	// traced is Config's, nil when nobody tells the ways of messages.
 	traced func(*accounts.Account, string, *msgtrace.Trace)
 	chunks chunks.Pools
-	names  interner
+	names  intern.Table
 	nextID atomic.Uint64
 	// clock is unix nanoseconds, renewed by housekeeping and by pollers once a batch: good for time-outs,
 	// free to read.
@@ -346,29 +347,4 @@ func (e *Engine) slowConsumer(c *Conn, reason Reason, sub *accounts.Subscription
 	}
 	e.logger.Warn("slow consumer", args...)
 	c.cut().wake()
-}
-
-// interner keeps one copy of strings that many clients have in common, such as their library's name.
-type interner struct {
-	mu    sync.Mutex
-	known map[string]string
-}
-
-// internedMax bounds the interner; what comes later is not shared.
-const internedMax = 1024
-
-func (i *interner) intern(s string) string {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if k, ok := i.known[s]; ok {
-		return k
-	}
-	s = string([]byte(s)) // a copy that does not keep the text around it alive
-	if len(i.known) < internedMax {
-		if i.known == nil {
-			i.known = make(map[string]string)
-		}
-		i.known[s] = s
-	}
-	return s
 }

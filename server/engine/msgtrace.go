@@ -2,6 +2,7 @@ package engine
 
 import (
 	"runnel/server/accounts"
+	"runnel/server/engine/interest"
 	"runnel/server/engine/reserved"
 	"runnel/server/msgtrace"
 	"runnel/server/wire"
@@ -15,11 +16,8 @@ type traced struct {
 	// home is the publisher's account, at the one where the message is now, subject its subject there.
 	home, at *accounts.Account
 	subject  string
-	steps    int // by imports, to find out whether traces may follow
+	search   interest.Search
 }
-
-// stepsMost bounds the steps for one message in one account: there may be very many ways.
-const stepsMost = 1 << 18
 
 // errand is where the way of a message is told.
 type errand struct {
@@ -121,7 +119,7 @@ func (d *traced) pass(t *target, from *Conn, subject []byte) (told *msgtrace.Tra
 	follows := true
 	if a := t.account(); a != nil && a != d.at {
 		d.trace.Export(a.Name(), string(subject))
-		follows = d.mayFollow(d.at, d.subject, a, string(subject), 0)
+		follows = d.search.MayFollow(d.at, d.subject, a, string(subject))
 	}
 	switch explains := t.internal != nil && t.internal.explains; {
 	case follows && explains:
@@ -130,28 +128,6 @@ func (d *traced) pass(t *target, from *Conn, subject []byte) (told *msgtrace.Tra
 		d.leave(t, "")
 	}
 	return nil, !d.trace.Only(), true
-}
-
-// mayFollow tells whether traces may follow a message on subject in the account at by the imports that lead it to another
-// account, where it is on the subject local. They do not where it takes too many steps to find out.
-func (d *traced) mayFollow(at *accounts.Account, subject string, to *accounts.Account, local string, chain int) bool {
-	x := at.Crossings()
-	if x == nil || chain == chainMost {
-		return false
-	}
-	for i := range x.Streams(subject) {
-		here, ok := i.Local(subject)
-		if !ok || !i.AllowTrace {
-			continue
-		}
-		if d.steps++; d.steps > stepsMost {
-			return false
-		}
-		if i.Account == to && here == local || d.mayFollow(i.Account, here, to, local, chain+1) {
-			return true
-		}
-	}
-	return false
 }
 
 // requestTraced is request for a message whose way is told.
