@@ -416,15 +416,19 @@ func TestStreamImportsToServices(t *testing.T) {
 		accounts.AccountConfig{Name: "B", Exports: exports{exportService("api.>"), exportStream(">")}, Imports: imports{importStream("A", ">", "")}},
 		accounts.AccountConfig{Name: "C", Imports: imports{importService("B", "api.>", ""), importStream("B", ">", "")}},
 	), nil)
-	var asked []string
+	calls := make(chan string, 100)
 	for _, name := range []string{"B", "C"} {
-		h.engine.SubscribeService(h.account(name), "api.>", func(m *engine.Message) { asked = append(asked, name+" "+string(m.Payload)) })
+		h.engine.SubscribeService(h.account(name), "api.>", func(m *engine.Message) { calls <- name + " " + string(m.Payload) })
 	}
 	for _, name := range []string{"a", "b", "c"} {
 		c := h.login(name)
 		c.pub("api.x", "", "of "+name)
 		c.flush()
 		h.engine.Publish(h.account(strings.ToUpper(name)), "api.x", "", nil, []byte("by "+name))
+	}
+	var asked []string
+	for len(calls) > 0 {
+		asked = append(asked, <-calls)
 	}
 	want := []string{"B of b", "B by b", "C of c", "B of c", "C by c", "B by c"}
 	if !slices.Equal(asked, want) {
