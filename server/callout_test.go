@@ -335,7 +335,7 @@ func TestCalloutApplies(t *testing.T) {
 	c.Expect("-ERR 'Maximum Payload Violation'")
 
 	// The end of the user is the end of the connection, and of no other.
-	w.spoilWith(func(r *reply) { r.user.Expires = time.Now().Unix() + 1 })
+	w.spoilWith(func(r *reply) { r.user.Expires = time.Now().Unix() + 3 }) // whole seconds, so in two at least
 	short := w.login()
 	short.Expect("-ERR 'User Authentication Expired'")
 	short.ExpectClosed()
