@@ -9,14 +9,11 @@ import (
 	"runnel/subjects"
 )
 
-// chainMost is through how many accounts a message goes at most, one after the other. An import that leads in a circle
-// is refused, but while accounts change, some may be new already and others not.
-const chainMost = 16
-
-// waysMost is in how many ways a message comes into one account at most, and how many services it enters, all ways
-// together. Imports that each lead on twice would make 2^16 of one message, and whoever has an account may make such; but
-// any number of accounts may import a stream.
-const waysMost = 1024
+// The bounds of how far, and in how many ways, a message goes on into other accounts.
+const (
+	chainMost = accounts.ChainMost
+	waysMost  = accounts.WaysMost
+)
 
 // beyond is what an entry knows that is not about the subscriptions of the publisher's account.
 type beyond struct {

@@ -11,9 +11,8 @@ import (
 	"runnel/subjects"
 )
 
-// chainMost is through how many accounts a subject is followed at most. An import that leads in a circle is refused, but
-// while accounts change, some may be new already and others not.
-const chainMost = 16
+// chainMost is through how many accounts a subject is followed at most.
+const chainMost = accounts.ChainMost
 
 // waysMost is under how many subjects one account is watched for a watch at most. Imports that each lead on twice would
 // make 2^16 of one subject.
