@@ -213,7 +213,7 @@ func (s *Server) review(t *tenant) {
 			}
 		}
 	}
-	s.closeAccountExcess()
+	s.closeExcessOf(t.account)
 }
 
 // leave ends what there is of an account that was dropped.

@@ -26,6 +26,17 @@ func (s *Server) oldestFirst() []*engine.Conn {
 	return conns
 }
 
+// above tells whether n are more than a limit of an account allows.
+func above(n, most int64) bool { return most == accounts.Nothing && n > 0 || most > 0 && n > most }
+
+// closeExcessOf is closeAccountExcess if the account has more than it may; it looks at the other connections only then.
+func (s *Server) closeExcessOf(a *accounts.Account) {
+	l := a.Limits()
+	if above(a.Connections(), l.MaxConnections) || above(a.Subscriptions(), l.MaxSubscriptions) {
+		s.closeAccountExcess()
+	}
+}
+
 // closeAccountExcess closes the newest connections above the lowered limits of their accounts.
 func (s *Server) closeAccountExcess() {
 	counts := make(map[*accounts.Account]int64)
@@ -35,7 +46,7 @@ func (s *Server) closeAccountExcess() {
 			continue
 		}
 		counts[a]++
-		if most := a.Limits().MaxConnections; most == accounts.Nothing || most > 0 && counts[a] > most {
+		if above(counts[a], a.Limits().MaxConnections) {
 			c.Close(engine.ReasonMaxAccountConnections, "maximum account active connections exceeded")
 		}
 	}
@@ -49,8 +60,7 @@ func (s *Server) closeSubscriptionExcess() {
 		if a == nil || c.SubscriptionCount() == 0 {
 			continue
 		}
-		most := a.Limits().MaxSubscriptions
-		if most == accounts.Nothing || most > 0 && a.Subscriptions() > most {
+		if above(a.Subscriptions(), a.Limits().MaxSubscriptions) {
 			c.Close(engine.ReasonMaxSubscriptions, "maximum subscriptions exceeded")
 		}
 	}
