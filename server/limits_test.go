@@ -136,7 +136,7 @@ func TestStale(t *testing.T) {
 		c.Expect("PING", "PING", "-ERR 'Stale Connection'")
 		c.ExpectClosed()
 	}
-	if got := closedReasons(t, s, 1)[0]; got != "Stale Connection" {
+	if got := closedReasons(t, s, 2)[0]; got != "Stale Connection" {
 		t.Errorf("reason = %q", got)
 	}
 	z := page[struct {

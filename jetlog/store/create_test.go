@@ -69,24 +69,27 @@ func TestCreatesShareSyncs(t *testing.T) {
 
 // TestCreatesFailTogether has no space for the record: all are told, none is there, and later they can be made.
 func TestCreatesFailTogether(t *testing.T) {
-	fault := vfs.NewFault(vfs.NewMemory())
-	s := open(t, small(fault))
-	fault.SetRoom(0)
-	var all sync.WaitGroup
-	for i := range 20 {
-		all.Go(func() {
-			if _, err := s.Create("A", unlimited(fmt.Sprint("S", i))); !errors.Is(err, store.ErrFull) {
-				t.Errorf("on a full disk: %v", err)
-			}
-		})
-	}
-	all.Wait()
-	fault.Heal()
-	if n := len(s.Streams()); n != 0 {
-		t.Errorf("%d streams", n)
-	}
-	create(t, s, unlimited("S1"))
-	closeStore(t, s)
+	synctest.Test(t, func(t *testing.T) {
+		fault := vfs.NewFault(vfs.NewMemory())
+		s := open(t, small(fault))
+		synctest.Wait() // a log segment that is being prepared would give room back
+		fault.SetRoom(0)
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				if _, err := s.Create("A", unlimited(fmt.Sprint("S", i))); !errors.Is(err, store.ErrFull) {
+					t.Errorf("on a full disk: %v", err)
+				}
+			})
+		}
+		all.Wait()
+		fault.Heal()
+		if n := len(s.Streams()); n != 0 {
+			t.Errorf("%d streams", n)
+		}
+		create(t, s, unlimited("S1"))
+		closeStore(t, s)
+	})
 }
 
 // BenchmarkCreate makes streams, many at the same time.
