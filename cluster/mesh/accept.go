@@ -87,10 +87,11 @@ func (m *Mesh) receiveCall(t *talk) (*session, *linkage, error) {
 
 // encrypt is the acceptor's side of TLS, if it is used.
 func (m *Mesh) encrypt(t *talk) error {
-	if m.cfg.TLS == nil {
+	cfg := m.security.Load().TLS
+	if cfg == nil {
 		return nil
 	}
-	c := tls.Server(t.conn, m.cfg.TLS)
+	c := tls.Server(t.conn, cfg)
 	err := c.HandshakeContext(m.ctx)
 	switch {
 	case timedOut(err) || errors.Is(err, io.EOF):
@@ -105,7 +106,7 @@ func (m *Mesh) encrypt(t *talk) error {
 // greet is the acceptor's side of the handshake of a control link. With an error it returns a session that is to be
 // abandoned, or nil.
 func (m *Mesh) greet(t *talk, h *hello) (*session, error) {
-	if !m.cfg.Authorize(h.Username, h.Password) {
+	if !m.security.Load().Authorize(h.Username, h.Password) {
 		return nil, refuse(codeAuthorization, "wrong credentials: cluster.authorization and the user:password in cluster.routes must fit together")
 	}
 	if err := h.check(); err != nil {

@@ -182,7 +182,7 @@ func (m *Mesh) hear(s *session, st *state) error {
 		return context.Cause(s.ctx)
 	}
 	next := st.Self
-	next.Start, next.Name = s.peer.Start, s.peer.Name
+	next.Start, next.Name, next.Node = s.peer.Start, s.peer.Name, s.peer.Node
 	next.seenAt(s.host())
 	m.adopt(&next)
 	if !m.self.Dynamic && !next.Dynamic && next.Cluster != m.self.Cluster {

@@ -27,6 +27,8 @@ type Member struct {
 	// of two generated ones the smaller is taken.
 	Cluster string `json:"cluster"`
 	Dynamic bool   `json:"dynamic,omitempty"`
+	// Node is the id under which the server stores streams, which outlives the program; empty if it stores none.
+	Node string `json:"node,omitempty"`
 	// Start is when the server started. Of two that come with the same id the one that started later is believed.
 	Start time.Time `json:"start"`
 	// Version is that of the program, for people.
@@ -58,6 +60,11 @@ func (m *Member) check() error {
 	for _, f := range []struct{ what, text string }{{"id", m.ID}, {"name", m.Name}, {"cluster name", m.Cluster}} {
 		if err := checkName(f.text); err != nil {
 			return fmt.Errorf("the %s %q of the server %w", f.what, clip(f.text), err)
+		}
+	}
+	if m.Node != "" {
+		if err := checkName(m.Node); err != nil {
+			return fmt.Errorf("the node id %q of the server %w", clip(m.Node), err)
 		}
 	}
 	if len(m.Version) > maxNameBytes {

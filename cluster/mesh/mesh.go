@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,14 +25,7 @@ type Config struct {
 	// Seeds are where other servers are found: URLs like nats-route://user:password@host:port, or host:port.
 	// They are dialled for ever.
 	Seeds []string
-	// Username and Password are what other servers must show to this one; with both empty, everybody is let in. It is
-	// also what this server shows, if the URL of a seed says nothing else. Without TLS it is shown in clear text, to
-	// whoever answers at the address.
-	Username, Password string
-	// Authorize decides in place of Username and Password who is let in, for example by a hash.
-	Authorize func(username, password string) bool
-	// TLS encrypts what is accepted, DialTLS what is dialled (its ServerName is the dialled host if empty).
-	TLS, DialTLS *tls.Config
+	Security
 	// PoolSize is the number of pooled routes to each other server, 1 if zero. The smaller of two sizes is used.
 	PoolSize int
 	// Accounts have a route of their own to each other server. A route that one of two servers wants is made.
@@ -77,6 +71,30 @@ type Handler interface {
 	MembersChanged(self Member, others []Member)
 }
 
+// Security is whom a server lets in, and what it shows to others. It must not change once it was given away.
+type Security struct {
+	// Username and Password are what other servers must show to this one; with both empty, everybody is let in. It is
+	// also what this server shows, if the URL of a seed says nothing else. Without TLS it is shown in clear text, to
+	// whoever answers at the address.
+	Username, Password string
+	// Authorize decides in place of Username and Password who is let in, for example by a hash.
+	Authorize func(username, password string) bool
+	// TLS encrypts what is accepted, DialTLS what is dialled (its ServerName is the dialled host if empty).
+	TLS, DialTLS *tls.Config
+}
+
+// setDefaults makes Authorize compare, if nobody else decides.
+func (c *Security) setDefaults() {
+	if c.Authorize == nil {
+		wantUser, wantPassword := c.Username, c.Password
+		c.Authorize = func(username, password string) bool {
+			user := subtle.ConstantTimeCompare([]byte(username), []byte(wantUser))
+			pass := subtle.ConstantTimeCompare([]byte(password), []byte(wantPassword))
+			return wantUser == "" && wantPassword == "" || user&pass == 1
+		}
+	}
+}
+
 // Mesh is this server's part of the mesh. Its methods may be called by any goroutine.
 type Mesh struct {
 	cfg     Config
@@ -84,6 +102,8 @@ type Mesh struct {
 	log     *slog.Logger
 	moans   *complaints
 	handler Handler
+
+	security atomic.Pointer[Security]
 
 	ctx    context.Context // ends when everything must
 	cancel context.CancelFunc
@@ -111,7 +131,7 @@ func Open(cfg Config, handler Handler) (*Mesh, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("open the mesh: %w", err)
 	}
-	seeds, err := parseSeeds(&cfg, cfg.Seeds)
+	seeds, err := parseSeeds(cfg.Seeds)
 	if err != nil {
 		return nil, fmt.Errorf("open the mesh: %w", err)
 	}
@@ -121,6 +141,7 @@ func Open(cfg Config, handler Handler) (*Mesh, error) {
 		told:  make(chan struct{}), news: make(chan struct{}, 1),
 		sessions: map[string]*session{}, past: map[string]uint64{}, targets: map[string]*target{}, links: map[uint64]*Link{},
 	}
+	m.security.Store(&cfg.Security)
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	go m.tell()
 	if cfg.Listener != nil {
@@ -150,13 +171,7 @@ func (c *Config) setDefaults() {
 			return new(net.Dialer).DialContext(ctx, "tcp", addr)
 		}
 	}
-	if c.Authorize == nil {
-		c.Authorize = func(username, password string) bool {
-			user := subtle.ConstantTimeCompare([]byte(username), []byte(c.Username))
-			pass := subtle.ConstantTimeCompare([]byte(password), []byte(c.Password))
-			return c.Username == "" && c.Password == "" || user&pass == 1
-		}
-	}
+	c.Security.setDefaults()
 	if c.Self.Start.IsZero() {
 		c.Self.Start = time.Now()
 	}
@@ -240,12 +255,19 @@ func (m *Mesh) SetSelf(self Member) error {
 
 // SetSeeds replaces the seeds. Sessions stay; a server that is no seed any more is one that was learned of.
 func (m *Mesh) SetSeeds(urls []string) error {
-	seeds, err := parseSeeds(&m.cfg, urls)
+	seeds, err := parseSeeds(urls)
 	if err != nil {
 		return fmt.Errorf("set the seeds: %w", err)
 	}
 	m.setSeeds(seeds)
 	return nil
+}
+
+// SetSecurity replaces whom this server lets in and what it shows to others, from the next handshake on. Sessions stay,
+// and so do their links; what of them is dialled again meets the new.
+func (m *Mesh) SetSecurity(s Security) {
+	s.setDefaults()
+	m.security.Store(&s)
 }
 
 // byeTimeout bounds the farewell to peers that do not take it.

@@ -109,10 +109,10 @@ func (m *Mesh) dial(ctx context.Context, addr, name string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.cfg.HandshakeTimeout)
 	defer cancel()
 	conn, err := m.cfg.Dial(ctx, addr)
-	if err != nil || m.cfg.DialTLS == nil {
+	cfg := m.security.Load().DialTLS
+	if err != nil || cfg == nil {
 		return conn, err
 	}
-	cfg := m.cfg.DialTLS
 	if cfg.ServerName == "" {
 		cfg = cfg.Clone()
 		cfg.ServerName = name
@@ -185,10 +185,21 @@ func (m *Mesh) call(ctx context.Context, to *target) error {
 	return nil
 }
 
+// credentials are what a target is shown: those of its URL, or else this server's own.
+func (m *Mesh) credentials(to *target) (username, password string) {
+	if to.user != nil {
+		password, _ = to.user.Password()
+		return to.user.Username(), password
+	}
+	s := m.security.Load()
+	return s.Username, s.Password
+}
+
 // introduce is the dialler's side of the handshake of a control link. With an error it returns a session that is
 // to be abandoned, or nil.
 func (m *Mesh) introduce(t *talk, to *target) (*session, error) {
-	h := &hello{Member: m.Self(), Username: to.username, Password: to.password, Offer: m.offer}
+	h := &hello{Member: m.Self(), Offer: m.offer}
+	h.Username, h.Password = m.credentials(to)
 	if err := t.send(&frame{Hello: h}); err != nil {
 		return nil, err
 	}

@@ -23,9 +23,9 @@ const (
 
 // target is somebody to dial: a seed, or a server that was learned of and that there is no session with.
 type target struct {
-	addr, host         string // host:port, and the host alone
-	username, password string
-	cancel             context.CancelFunc
+	addr, host string        // host:port, and the host alone
+	user       *url.Userinfo // of its URL; nil if that has none
+	cancel     context.CancelFunc
 
 	// Used by its own goroutine only.
 	many  bool     // the name stands for many servers
@@ -38,7 +38,7 @@ type target struct {
 }
 
 // parseSeeds turns URLs into targets. Errors do not show what may contain a password.
-func parseSeeds(cfg *Config, urls []string) ([]*target, error) {
+func parseSeeds(urls []string) ([]*target, error) {
 	var list []*target
 	for i, text := range urls {
 		if !strings.Contains(text, "://") {
@@ -48,22 +48,18 @@ func parseSeeds(cfg *Config, urls []string) ([]*target, error) {
 		if err != nil || u.Hostname() == "" {
 			return nil, fmt.Errorf("seed %d of %d is not of the form nats-route://user:password@host:port", i+1, len(urls))
 		}
-		t := newTarget(cfg, u.Hostname(), u.Port())
-		t.seed = true
-		if u.User != nil {
-			t.username = u.User.Username()
-			t.password, _ = u.User.Password()
-		}
+		t := newTarget(u.Hostname(), u.Port())
+		t.seed, t.user = true, u.User
 		list = append(list, t)
 	}
 	return list, nil
 }
 
-func newTarget(cfg *Config, host, port string) *target {
+func newTarget(host, port string) *target {
 	if port == "" {
 		port = seedPort
 	}
-	return &target{addr: net.JoinHostPort(host, port), host: host, username: cfg.Username, password: cfg.Password}
+	return &target{addr: net.JoinHostPort(host, port), host: host}
 }
 
 // setSeeds dials the seeds that are new. What is no seed any more goes the way of what was learned.
@@ -75,7 +71,7 @@ func (m *Mesh) setSeeds(seeds []*target) {
 	}
 	for _, t := range seeds {
 		old := m.targets[t.addr]
-		if old != nil && old.username == t.username && old.password == t.password {
+		if old != nil && old.user.String() == t.user.String() {
 			old.seed = true
 			continue
 		}
@@ -118,7 +114,7 @@ func (m *Mesh) learn(peer *Member) {
 	if err != nil {
 		return
 	}
-	t := newTarget(&m.cfg, host, port)
+	t := newTarget(host, port)
 	t.id = peer.ID
 	for addr, old := range m.targets {
 		if addr == t.addr || old.id == peer.ID && !old.seed { // a seed may lead to another by now

@@ -41,7 +41,7 @@ func TestTCP(t *testing.T) {
 				}
 				cfg := mesh.Config{
 					Self:     mesh.Member{ID: "ID-" + name, Name: name, Cluster: "c", RouteURL: l.Addr().String()},
-					Listener: l, Seeds: seeds, Username: "u", Password: "p", PoolSize: 3, Accounts: []string{"SYS"},
+					Listener: l, Seeds: seeds, Security: mesh.Security{Username: "u", Password: "p"}, PoolSize: 3, Accounts: []string{"SYS"},
 				}
 				if encrypted {
 					cfg.TLS, cfg.DialTLS = certificate("localhost")
