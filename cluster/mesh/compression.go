@@ -55,7 +55,7 @@ func compressionOf(own, peer Compression) Compression {
 }
 
 // autoLevel is the level for a round trip time: below the first threshold none, below the second fast, below the
-// third better, else best.
+// third better, else best. With fewer thresholds the last levels are left out.
 func autoLevel(thresholds []time.Duration, rtt time.Duration) Compression {
 	levels := []Compression{compressionNone, CompressionFast, CompressionBetter, CompressionBest}
 	for i, t := range thresholds {

@@ -32,7 +32,7 @@ type Config struct {
 	Accounts []string
 	// Raft adds the two links of raft between servers that both ask for it.
 	Raft bool
-	// Compression is CompressionAccept if empty. RTTThresholds are those of CompressionAuto, three of them in
+	// Compression is CompressionAccept if empty. RTTThresholds are those of CompressionAuto, up to three in
 	// ascending order; 10, 50 and 100 ms if nil.
 	Compression   Compression
 	RTTThresholds []time.Duration
@@ -186,8 +186,8 @@ func (c *Config) check() error {
 	switch {
 	case !c.Compression.known():
 		return fmt.Errorf("unknown compression %q", c.Compression)
-	case len(c.RTTThresholds) != 3 || !slices.IsSorted(c.RTTThresholds):
-		return fmt.Errorf("the round trip times of s2_auto must be three in ascending order, not %v", c.RTTThresholds)
+	case len(c.RTTThresholds) == 0 || len(c.RTTThresholds) > 3 || !slices.IsSorted(c.RTTThresholds):
+		return fmt.Errorf("the round trip times of s2_auto must be one to three in ascending order, not %v", c.RTTThresholds)
 	case c.PingInterval < 0 || c.HandshakeTimeout < 0 || c.PingMax < 0 || c.ConnectRetries < 0:
 		return errors.New("times and counts must not be negative")
 	}

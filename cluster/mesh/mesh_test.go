@@ -209,7 +209,7 @@ func TestOpenRefusesBadConfig(t *testing.T) {
 		{"route URL", func(c *mesh.Config) { c.Self.RouteURL = "a" }, "not of the form host:port"},
 		{"seed", func(c *mesh.Config) { c.Seeds = []string{"b:1", "nats://u:secret@:x"} }, "seed 2 of 2"},
 		{"compression", func(c *mesh.Config) { c.Compression = "zip" }, `unknown compression "zip"`},
-		{"thresholds", func(c *mesh.Config) { c.RTTThresholds = []time.Duration{1} }, "three in ascending order"},
+		{"thresholds", func(c *mesh.Config) { c.RTTThresholds = []time.Duration{1, 2, 3, 4} }, "one to three in ascending order"},
 		{"negative", func(c *mesh.Config) { c.PingMax = -1 }, "must not be negative"},
 		{"account", func(c *mesh.Config) { c.Accounts = []string{""} }, "needs a name"},
 	}
