@@ -91,6 +91,8 @@ var layers = []layer{
 	{"server/websocket", "", compress + " " + ws},
 	{"server/logs", "", ""},
 	{"cluster/mesh", "", compress + "/s2"},
+	{"cluster/transport", "cluster/mesh", raft},
+	{"cluster/transport/transporttest", "cluster/mesh cluster/transport", ""},
 	{
 		"cluster",
 		"subjects headers jetlog/vfs jetlog/wal jetlog/codec jetlog/config jetlog/command jetlog jetlog/segment jetlog/store",
@@ -140,7 +142,7 @@ var layers = []layer{
 }
 
 // testMay is what the tests of every package may import besides the package's own row.
-const testMay = "subjects headers conf jetlog/vfs jetlog/store server server/servertest"
+const testMay = "subjects headers conf jetlog/vfs jetlog/store server server/servertest cluster/transport/transporttest"
 
 // Limits. The aims are lower and stand in CONTRIBUTING.md.
 const (
