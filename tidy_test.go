@@ -102,11 +102,12 @@ var layers = []layer{
 	{"server/msgtrace", "headers", ""},
 	{"server/engine/chunks", "", ""},
 	{"server/engine/intern", "", ""},
+	{"server/engine/sockets", "", xsys},
 	{"server/engine/replies", "", ""},
 	{"server/engine/reserved", "server/engine/replies", ""},
 	{"server/engine/latency", "headers", nuid},
 	{"server/engine/interest", "subjects server/accounts", ""},
-	{"server/engine", "subjects headers server/wire server/accounts server/monitor server/websocket server/logs server/msgtrace server/engine/chunks server/engine/replies server/engine/reserved server/engine/latency server/engine/interest server/engine/intern", xsys},
+	{"server/engine", "subjects headers cluster/mesh server/wire server/accounts server/monitor server/websocket server/logs server/msgtrace server/engine/chunks server/engine/replies server/engine/reserved server/engine/latency server/engine/interest server/engine/intern server/engine/sockets", ""},
 	// 4: services on the bus.
 	{"server/system", "subjects headers server/wire server/accounts server/monitor server/logs server/msgtrace server/engine", compress + "/s2"},
 	{"server/jetstream/backup", "subjects headers jetlog/config jetlog/command jetlog jetlog/body", compress + "/s2"},
@@ -125,10 +126,12 @@ var layers = []layer{
 	},
 	// 5: composes what lies below.
 	{"server/sharing", "conf server/accounts", ""},
+	{"server/membership", "cluster/mesh", ""},
+	{"server/clustering", "conf cluster/mesh server/membership", crypto},
 	{
 		"server",
 		"subjects headers conf jetlog/vfs jetlog jetlog/seal jetlog/segment jetlog/wal jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
-			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/deadlines server/preamble server/operator server/operator/requests server/operator/resolver server/sharing",
+			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/deadlines server/preamble server/operator server/operator/requests server/operator/resolver server/sharing cluster/mesh server/membership server/clustering",
 		nkeys,
 	},
 	{"server/servertest", "conf server", natsgo},

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"runnel/cluster/mesh"
 	"runnel/server/accounts"
 	"runnel/server/engine/chunks"
 	"runnel/server/engine/interest"
@@ -66,6 +67,8 @@ type Config struct {
 	// Traced is called when it is known what has become of a message whose way is to be told on destination in
 	// account a: on a worker, or on whoever's goroutine has taken it last. It must not block. Without it no way is told.
 	Traced func(a *accounts.Account, destination string, t *msgtrace.Trace)
+	// Routes is how other servers are met; nil for a server alone.
+	Routes *RouteConfig
 	// ServerName is what services are told about the server of who asks.
 	ServerName string
 	// Pollers is the number of epoll threads for plain TCP; 0 uses a goroutine for each connection, as
@@ -116,6 +119,7 @@ type Engine struct {
 	byID       map[uint64]*Conn
 	workers    []*totals // of the workers in use
 	publishers []*Publisher
+	links      map[*mesh.Link]struct{}
 	retired    Counters // of those that are not
 	closed     bool
 }
@@ -132,6 +136,7 @@ func New(cfg Config) (*Engine, error) {
 		checks:     make(chan struct{}, max(1, runtime.NumCPU()/2)),
 		byID:       make(map[uint64]*Conn),
 		announcer:  interest.New(),
+		links:      make(map[*mesh.Link]struct{}),
 	}
 	e.settings.Store(&cfg.Settings)
 	e.clock.Store(time.Now().UnixNano())

@@ -1,16 +1,11 @@
 package engine
 
 import (
-	"errors"
 	"sync"
 	"sync/atomic"
 
 	"runnel/server/engine/chunks"
 )
-
-// errWouldBlock says that a socket took less than it was offered; the transport will drain the rest when the
-// socket is writable again.
-var errWouldBlock = errors.New("socket is full")
 
 const (
 	// parkBytes is how much may wait for a connection before publishers to it are parked, or half of max_pending

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"runnel/server/engine/chunks"
+	"runnel/server/engine/sockets"
 )
 
 // fakeSocket takes as much as chance says. Whatever may happen in a real one while a write is under way happens
@@ -51,7 +52,7 @@ func (f *fakeSocket) write(_ *worker, buffers [][]byte) (int, error) {
 		n, err = 0, errBroken
 	case f.generous:
 	case f.random.IntN(3) == 0:
-		n, err, f.full = 0, errWouldBlock, true
+		n, err, f.full = 0, sockets.ErrFull, true
 	case f.random.IntN(2) == 0:
 		n = f.random.IntN(len(all) + 1)
 		f.full = n < len(all)

@@ -7,11 +7,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"runnel/server/engine/chunks"
+	"runnel/server/engine/sockets"
 	"runnel/server/wire"
 )
 
@@ -24,13 +22,7 @@ const (
 	lineRoom = 4 << 10
 	// discardReads bounds how much a closing connection is read to spare its peer a reset.
 	discardReads = 16
-
-	pollInterest = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
-	pollHangup   = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 )
-
-// vectors is the scratch of a writev.
-type vectors []unix.Iovec
 
 // poller reads and writes plain TCP connections from one goroutine: an edge-triggered epoll set, one worker,
 // one read buffer. A turn reads each connection that has something once; everything that the turn produced
@@ -38,14 +30,11 @@ type vectors []unix.Iovec
 type poller struct {
 	engine *Engine
 	w      *worker
-	ep     int
-	bell   int // eventfd that interrupts the wait
-	rung   atomic.Bool
+	set    *sockets.Set
 	stop   atomic.Bool
 
 	buf    []byte
-	offset int // where free space begins: what lies before may be borrowed until the next flush
-	events []unix.EpollEvent
+	offset int              // where free space begins: what lies before may be borrowed until the next flush
 	again  []*pollTransport // have more to read, to be looked at next turn
 	turn   []*pollTransport // what again was when this turn began
 	parked []*pollTransport
@@ -85,14 +74,14 @@ func (e *Engine) startPollers(n int) error {
 func (e *Engine) stopPollers() {
 	for _, p := range e.pollers {
 		p.stop.Store(true)
-		p.ring()
+		p.set.Ring()
 	}
 }
 
 // closePollers closes the descriptors, once nobody is left who might ring.
 func (e *Engine) closePollers() {
 	for _, p := range e.pollers {
-		if err := errors.Join(unix.Close(p.ep), unix.Close(p.bell)); err != nil {
+		if err := p.set.Close(); err != nil {
 			e.logger.Error("close epoll poller", "error", err)
 		}
 	}
@@ -100,22 +89,12 @@ func (e *Engine) closePollers() {
 }
 
 func newPoller(e *Engine) (*poller, error) {
-	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	set, err := sockets.Open(pollEvents)
 	if err != nil {
 		return nil, err
 	}
-	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		return nil, errors.Join(err, unix.Close(ep))
-	}
-	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(bell)}
-	if err := unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, bell, &event); err != nil {
-		return nil, errors.Join(err, unix.Close(bell), unix.Close(ep))
-	}
 	return &poller{
-		engine: e, w: e.makeWorker(pollerCache), ep: ep, bell: bell,
-		buf: make([]byte, readBytes), events: make([]unix.EpollEvent, pollEvents),
-		conns: make(map[int32]*pollTransport),
+		engine: e, w: e.makeWorker(pollerCache), set: set, buf: make([]byte, readBytes), conns: make(map[int32]*pollTransport),
 	}, nil
 }
 
@@ -125,16 +104,16 @@ func (e *Engine) poll(c *Conn, nc net.Conn, info *wire.Info) bool {
 	if !ok || len(e.pollers) == 0 {
 		return false
 	}
-	fd, err := duplicate(tcp)
+	fd, err := sockets.Duplicate(tcp)
 	if err != nil {
 		return false
 	}
 	_ = tcp.Close() // the duplicate keeps the connection
 	p := e.pollers[c.id%uint64(len(e.pollers))]
-	t := &pollTransport{poller: p, conn: c, fd: int32(fd)}
+	t := &pollTransport{poller: p, conn: c, fd: fd}
 	c.transport = t
 	if !e.register(c) {
-		_ = unix.Close(fd) // the server is going down
+		sockets.Close(fd) // the server is going down
 		return true
 	}
 	if info != nil {
@@ -142,19 +121,6 @@ func (e *Engine) poll(c *Conn, nc net.Conn, info *wire.Info) bool {
 	}
 	p.add(t)
 	return true
-}
-
-func duplicate(tcp *net.TCPConn) (fd int, err error) {
-	raw, err := tcp.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	if failed := raw.Control(func(old uintptr) {
-		fd, err = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0)
-	}); failed != nil {
-		return 0, failed
-	}
-	return fd, err
 }
 
 // add begins to watch a connection.
@@ -175,20 +141,11 @@ func (p *poller) watch(t *pollTransport) (watched bool, err error) {
 	if p.conns == nil {
 		return false, nil
 	}
-	event := unix.EpollEvent{Events: pollInterest, Fd: t.fd}
-	if err := unix.EpollCtl(p.ep, unix.EPOLL_CTL_ADD, int(t.fd), &event); err != nil {
+	if err := p.set.Add(t.fd); err != nil {
 		return false, err
 	}
 	p.conns[t.fd] = t
 	return true, nil
-}
-
-// ring interrupts the poller's wait.
-func (p *poller) ring() {
-	if p.rung.CompareAndSwap(false, true) {
-		one := [8]byte{1}
-		_, _ = unix.Write(p.bell, one[:]) // fails only when it is ringing already
-	}
 }
 
 func (p *poller) run() {
@@ -197,8 +154,8 @@ func (p *poller) run() {
 		p.engine.clock.Store(time.Now().UnixNano())
 		p.offset = 0
 		p.turn, p.again = p.again, p.turn[:0]
-		for _, ev := range p.events[:n] {
-			p.event(ev)
+		for i := range n {
+			p.event(p.set.Event(i))
 		}
 		for i, t := range p.turn {
 			p.turn[i] = nil
@@ -222,49 +179,34 @@ func (p *poller) wait() int {
 	case len(p.parked) > 0:
 		timeout = 1
 	}
-	if timeout == 0 {
-		// Does not block, so the scheduler need not hear of it.
-		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.ep),
-			uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), 0, 0, 0)
-		if errno != 0 {
-			return 0
-		}
-		return int(n)
-	}
-	n, err := unix.EpollWait(p.ep, p.events, timeout)
-	if err != nil {
-		return 0 // EINTR
-	}
-	return n
+	return p.set.Wait(timeout)
 }
 
-func (p *poller) event(ev unix.EpollEvent) {
-	if int(ev.Fd) == p.bell {
+func (p *poller) event(ev sockets.Event) {
+	if ev.Bell {
 		p.answer()
 		return
 	}
 	p.mu.Lock()
-	t := p.conns[ev.Fd]
+	t := p.conns[ev.FD]
 	p.mu.Unlock()
 	if t == nil {
 		return // ended in this turn
 	}
-	if ev.Events&unix.EPOLLOUT != 0 {
+	if ev.Writable {
 		p.w.drain(t.conn)
 	}
-	if ev.Events&pollHangup != 0 {
+	if ev.Hangup {
 		t.hangup = true
 	}
-	if ev.Events&^unix.EPOLLOUT != 0 {
+	if ev.Readable {
 		p.read(t)
 	}
 }
 
 // answer takes up what others woke the poller for.
 func (p *poller) answer() {
-	var count [8]byte
-	_, _ = unix.Read(p.bell, count[:])
-	p.rung.Store(false)
+	p.set.Silence()
 	p.mu.Lock()
 	woken := p.woken
 	p.woken = nil
@@ -323,9 +265,9 @@ func (p *poller) read(t *pollTransport) {
 	}
 	buf := p.buf[p.offset:]
 	have := copy(buf, c.carry)
-	n, errno := rawRead(t.fd, buf[have:])
+	n, err := sockets.Read(t.fd, buf[have:])
 	if n == 0 {
-		p.nothing(t, errno)
+		p.nothing(t, err)
 		return
 	}
 	if c.carry != nil {
@@ -341,12 +283,12 @@ func (p *poller) read(t *pollTransport) {
 }
 
 // nothing handles a read that gave no bytes.
-func (p *poller) nothing(t *pollTransport, errno unix.Errno) {
-	switch errno {
-	case 0:
+func (p *poller) nothing(t *pollTransport, err error) {
+	switch err {
+	case nil:
 		p.w.flush() // it may have closed one direction only, and wait for answers
 		p.end(t, ReasonClientClosed)
-	case unix.EAGAIN:
+	case sockets.ErrFull:
 	default:
 		p.end(t, ReasonReadError)
 	}
@@ -355,9 +297,9 @@ func (p *poller) nothing(t *pollTransport, errno unix.Errno) {
 // readLarge reads the rest of a message that is kept in memory of just its size straight to there.
 func (p *poller) readLarge(t *pollTransport) {
 	c := t.conn
-	n, errno := rawRead(t.fd, c.carry[len(c.carry):cap(c.carry)])
+	n, err := sockets.Read(t.fd, c.carry[len(c.carry):cap(c.carry)])
 	if n == 0 {
-		p.nothing(t, errno)
+		p.nothing(t, err)
 		return
 	}
 	c.carry = c.carry[:len(c.carry)+n]
@@ -403,9 +345,9 @@ func (p *poller) discard(t *pollTransport) {
 	p.w.flush()
 	p.offset = 0
 	for range discardReads {
-		n, errno := rawRead(t.fd, p.buf)
+		n, err := sockets.Read(t.fd, p.buf)
 		if n == 0 {
-			p.nothing(t, errno)
+			p.nothing(t, err)
 			return
 		}
 	}
@@ -487,36 +429,15 @@ func (p *poller) endAll() {
 
 // write offers buffers to the socket, which does not block.
 func (t *pollTransport) write(w *worker, buffers [][]byte) (int, error) {
-	if len(buffers) == 1 {
-		return written(retry(unix.SYS_WRITE, t.fd, unsafe.Pointer(unsafe.SliceData(buffers[0])), len(buffers[0])))
-	}
-	w.vectors = w.vectors[:0]
-	for _, b := range buffers {
-		if len(b) > 0 {
-			v := unix.Iovec{Base: unsafe.SliceData(b)}
-			v.SetLen(len(b))
-			w.vectors = append(w.vectors, v)
-		}
-	}
-	return written(retry(unix.SYS_WRITEV, t.fd, unsafe.Pointer(unsafe.SliceData(w.vectors)), len(w.vectors)))
-}
-
-func written(n int, errno unix.Errno) (int, error) {
-	switch errno {
-	case 0:
-		return n, nil
-	case unix.EAGAIN:
-		return 0, errWouldBlock
-	}
-	return 0, errno
+	return sockets.Write(t.fd, buffers, &w.vectors)
 }
 
 // arm has nothing to do: the edge comes by itself.
 func (t *pollTransport) arm() {}
 
-func (t *pollTransport) shut() { _ = unix.Shutdown(int(t.fd), unix.SHUT_RDWR) } // fails when the peer was first
+func (t *pollTransport) shut() { sockets.Shutdown(t.fd) }
 
-func (t *pollTransport) close() { _ = unix.Close(int(t.fd)) } // nothing to be done about an error
+func (t *pollTransport) close() { sockets.Close(t.fd) }
 
 func (t *pollTransport) wake() {
 	p := t.poller
@@ -524,24 +445,6 @@ func (t *pollTransport) wake() {
 	defer p.mu.Unlock()
 	if p.conns != nil { // else the bell may be another file by now
 		p.woken = append(p.woken, t)
-		p.ring()
-	}
-}
-
-func rawRead(fd int32, b []byte) (int, unix.Errno) {
-	return retry(unix.SYS_READ, fd, unsafe.Pointer(unsafe.SliceData(b)), len(b))
-}
-
-// retry makes a system call on a non-blocking descriptor, again when a signal interrupted it. It never blocks,
-// so the scheduler need not hear of it.
-func retry(call uintptr, fd int32, p unsafe.Pointer, n int) (int, unix.Errno) {
-	for {
-		done, _, errno := unix.RawSyscall(call, uintptr(fd), uintptr(p), uintptr(n))
-		if errno == 0 {
-			return int(done), 0
-		}
-		if errno != unix.EINTR {
-			return 0, errno
-		}
+		p.set.Ring()
 	}
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -16,7 +15,7 @@ func idlePoller(t *testing.T, x *fixture) *poller {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(unix.Close(p.ep), unix.Close(p.bell)); err != nil {
+		if err := p.set.Close(); err != nil {
 			t.Error(err)
 		}
 	})

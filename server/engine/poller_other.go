@@ -8,11 +8,8 @@ import (
 	"runnel/server/wire"
 )
 
-// poller and vectors exist on Linux only; here every connection has a goroutine.
-type (
-	poller  struct{}
-	vectors struct{}
-)
+// poller exists on Linux only; here every connection has a goroutine.
+type poller struct{}
 
 func (e *Engine) startPollers(int) error { return nil }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"runnel/server/engine/sockets"
 	"runnel/server/wire"
 )
 
@@ -26,7 +27,7 @@ type goTransport struct {
 	engine *Engine
 	conn   *Conn
 	net    net.Conn
-	try    tryWriter // nil when the connection cannot be written without waiting
+	try    *sockets.Writer // nil when the connection cannot be written without waiting
 	woken  chan struct{}
 	// writer tells that writeRest runs; guarded by the lock of the connection's outbound.
 	writer bool
@@ -49,7 +50,7 @@ func (e *Engine) Serve(c *Conn, nc net.Conn, info *wire.Info) {
 	if e.poll(c, nc, info) {
 		return
 	}
-	t := &goTransport{engine: e, conn: c, net: nc, try: newTryWriter(nc), woken: make(chan struct{}, 1)}
+	t := &goTransport{engine: e, conn: c, net: nc, try: sockets.NewWriter(nc), woken: make(chan struct{}, 1)}
 	c.transport = t
 	if !e.register(c) {
 		_ = nc.Close() // as above
@@ -178,16 +179,11 @@ func readReason(err error) Reason {
 	return ReasonReadError
 }
 
-// tryWriter writes without waiting what a socket takes.
-type tryWriter interface {
-	tryWrite(w *worker, buffers [][]byte) (int, error)
-}
-
-func (t *goTransport) write(w *worker, buffers [][]byte) (int, error) {
+func (t *goTransport) write(_ *worker, buffers [][]byte) (int, error) {
 	if t.try == nil {
-		return 0, errWouldBlock
+		return 0, sockets.ErrFull
 	}
-	return t.try.tryWrite(w, buffers)
+	return t.try.Write(buffers)
 }
 
 func (t *goTransport) arm() {

@@ -6,7 +6,7 @@ package engine
 // The transport reads: it borrows a worker, hands it what came ([worker.input]) and flushes it at the end of
 // the batch. It calls [Conn.ended] once its reader has stopped for good.
 type transport interface {
-	// write offers buffers to the socket and returns without waiting. It may take less (errWouldBlock).
+	// write offers buffers to the socket and returns without waiting. It may take less (sockets.ErrFull).
 	// Only the holder of the outbound's right to write calls it.
 	write(w *worker, buffers [][]byte) (int, error)
 	// arm asks for a drain of the outbound queue when the socket is writable again. Called with the

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"runnel/server/accounts"
+	"runnel/server/engine/sockets"
 	"runnel/server/wire"
 )
 
@@ -54,11 +55,11 @@ type worker struct {
 
 	traced *traced // the message that is being routed, if its way is told; else nil
 
-	letter  *letter  // scratch of messages that are not delivered as they came, and
-	travels travels  // of those that go on into other accounts
-	message Message  // scratch of internal deliveries
-	buffers [][]byte // scratch
-	vectors vectors  // scratch of the transport
+	letter  *letter         // scratch of messages that are not delivered as they came, and
+	travels travels         // of those that go on into other accounts
+	message Message         // scratch of internal deliveries
+	buffers [][]byte        // scratch
+	vectors sockets.Vectors // scratch of the transport
 	totals  totals
 
 	// of the connection whose input is being processed, from:
@@ -253,7 +254,7 @@ func (w *worker) flushStage(s *stage) {
 	if v == verdictWrite {
 		w.buffers = s.buffers(w.buffers[:0])
 		n, err := c.transport.write(w, w.buffers)
-		if err != nil && !errors.Is(err, errWouldBlock) {
+		if err != nil && !errors.Is(err, sockets.ErrFull) {
 			n = s.bytes() // the socket is dead: forget the rest
 		}
 		var more bool
@@ -261,7 +262,7 @@ func (w *worker) flushStage(s *stage) {
 		if more {
 			w.drain(c)
 		}
-		if err != nil && !errors.Is(err, errWouldBlock) {
+		if err != nil && !errors.Is(err, sockets.ErrFull) {
 			c.end(ReasonWriteError, "", false)
 		}
 	}
@@ -304,7 +305,7 @@ func (w *worker) drain(c *Conn) {
 			offered += len(b)
 		}
 		n, err := c.transport.write(w, w.buffers)
-		dead := err != nil && !errors.Is(err, errWouldBlock)
+		dead := err != nil && !errors.Is(err, sockets.ErrFull)
 		if dead {
 			n = offered
 		}
