@@ -70,9 +70,11 @@ var layers = []layer{
 	{"jetlog/compaction", "jetlog/segment jetlog/manifest jetlog/gone jetlog/layer jetlog/order", ""},
 	{"jetlog/reserve", "jetlog/vfs", ""},
 	{"jetlog/siphash", "", ""},
+	{"jetlog/messages", "jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/segment jetlog/siphash jetlog", ""},
+	{"jetlog/entries", "jetlog/codec jetlog/wal", ""},
 	{
 		"jetlog/store",
-		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/compaction jetlog/reserve jetlog/siphash " +
+		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/compaction jetlog/reserve jetlog/siphash jetlog/messages jetlog/entries " +
 			"jetlog/codec jetlog/config jetlog/command jetlog/body jetlog jetlog/segment", crypto,
 	},
 	{"jetlog/dump", "jetlog jetlog/vfs jetlog/config jetlog/command jetlog/store", ""},

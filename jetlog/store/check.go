@@ -135,7 +135,7 @@ func (t *Stream) findings() StreamFindings {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if t.body != nil {
-		x.Files = len(t.body.parts)
+		x.Files = len(t.body.Parts)
 	}
 	return x
 }

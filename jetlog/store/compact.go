@@ -83,10 +83,10 @@ func (s *Store) plan(t *Stream) *compaction.Plan {
 func (t *Stream) files() []*layer.Part {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if t.body == nil || t.body.frozen != nil {
+	if t.body == nil || t.body.Frozen != nil {
 		return nil
 	}
-	return t.body.parts
+	return t.body.Parts
 }
 
 // compact carries a plan out.
@@ -117,6 +117,6 @@ func (t *Stream) replace(p *compaction.Plan, f *layer.File) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if b := t.body; b != nil {
-		b.setParts(p.Replace(b.parts, b.Gone, f))
+		b.SetParts(p.Replace(b.Parts, b.Gone, f))
 	}
 }

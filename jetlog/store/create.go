@@ -7,6 +7,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/config"
 	"runnel/jetlog/manifest"
+	"runnel/jetlog/messages"
 	"runnel/jetlog/order"
 	"runnel/jetlog/siphash"
 	"runnel/jetlog/wal"
@@ -87,8 +88,8 @@ func (s *Store) newStream(account string, state *jetlog.Stream) *Stream {
 		t.messages = jetlog.NewMemory()
 		return t
 	}
-	t.body = newBody(siphash.Key(s.catalog.HashKey), &s.memory, s.cfg.FactEntries)
-	t.body.start = state.State().Last + 1
+	t.body = messages.New(siphash.Key(s.catalog.HashKey), &s.memory, s.cfg.FactEntries)
+	t.body.Start = state.State().Last + 1
 	t.messages = t.body
 	return t
 }
@@ -146,13 +147,10 @@ func (t *Stream) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.body != nil {
-		t.body.memory.Add(-t.body.bytes)
-		if t.body.frozen != nil {
-			t.body.memory.Add(-t.body.frozen.bytes)
-		}
+		t.body.Drop()
 	}
 	// Whoever has the stream still finds it, but nothing in it.
-	t.state, t.messages, t.body = nil, nil, nil
+	t.state, t.messages, t.body, t.frozen = nil, nil, nil, nil
 }
 
 // commit makes an edit safe, and part of the catalog.

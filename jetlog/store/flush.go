@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -9,13 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"runnel/jetlog"
 	"runnel/jetlog/config"
 	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
 	"runnel/jetlog/vfs"
-	"runnel/jetlog/wal"
 )
 
 // ownBytes is how much a stream must have in memory to get a file of its own; the others share one.
@@ -71,10 +68,7 @@ func (s *Store) due() bool {
 type task struct {
 	stream *Stream
 	frozen *frozen
-	file   *layer.File // that its messages and facts have gone into; nil if there were none
-	facts  []layer.Change
-	ids    []row
-	idTime int64
+	file   *layer.File   // that its messages and facts have gone into; nil if there were none
 	kept   []*layer.Part // of those that it had
 }
 
@@ -110,7 +104,7 @@ func (s *Store) Flush() error {
 // from then on nothing can fail.
 func (s *Store) flush(tasks []*task) error {
 	tasks = slices.DeleteFunc(tasks, func(t *task) bool {
-		err := t.gather()
+		err := t.frozen.Gather()
 		if err != nil { // what is on disk about this stream cannot be read: the others go on
 			_ = t.stream.halt(damageOf(t.stream.id, t.stream.name, err))
 		}
@@ -145,54 +139,6 @@ func (s *Store) flush(tasks []*task) error {
 	return nil
 }
 
-// freeze returns the stream as of now, or as of a flush that did not succeed; nil if the manifest has all.
-func (t *Stream) freeze() *frozen {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.body == nil {
-		return nil
-	}
-	if t.body.frozen != nil {
-		return t.body.frozen
-	}
-	if t.state.Applied() == t.flushed {
-		return nil
-	}
-	state := t.state.State()
-	f := t.body.freeze(state.First, state.Last)
-	f.snapshot = t.state.AppendSnapshot(nil)
-	f.applied, f.position = t.state.Applied(), t.position
-	f.settled = t.appended.Load() == f.applied
-	return f
-}
-
-// thaw lets the stream use the files that were written.
-func (t *Stream) thaw(task *task) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.body == nil {
-		return
-	}
-	var fresh *layer.Part
-	if task.file != nil {
-		e := manifest.Part{Purged: task.frozen.Purged, IDTime: task.idTime}
-		fresh = layer.NewPart(task.file, t.id, &e)
-	}
-	t.body.thaw(task.kept, fresh)
-	t.flushed = task.frozen.applied
-	t.released = max(t.released, task.frozen.before())
-	t.store.log.Release(t.id, t.released)
-}
-
-// before is the position up to which the log may forget, exclusively. The batch of the last command may
-// have the next one as well.
-func (f *frozen) before() wal.Position {
-	if f.settled {
-		return f.position + 1
-	}
-	return f.position
-}
-
 // release lets the log forget the last batch too, once it is known that nothing else is in it.
 func (t *Stream) release() {
 	t.mu.Lock()
@@ -211,8 +157,8 @@ func (s *Store) writeFiles(tasks []*task) (files []*layer.File, err error) {
 	var shared []*task
 	for _, t := range tasks {
 		switch {
-		case t.empty():
-		case t.frozen.table.Spanned.Bytes < ownBytes:
+		case t.frozen.Empty():
+		case t.frozen.Table.Spanned.Bytes < ownBytes:
 			shared = append(shared, t)
 		default:
 			f, err := s.writeFile([]*task{t})
@@ -244,12 +190,12 @@ func (s *Store) writeFiles(tasks []*task) (files []*layer.File, err error) {
 func (s *Store) writeFile(tasks []*task) (*layer.File, error) {
 	write := func(w *segment.Writer) error {
 		for _, t := range tasks {
-			if err := t.writeMessages(w); err != nil {
+			if err := t.frozen.WriteMessages(w, t.stream.id); err != nil {
 				return err
 			}
 		}
 		for _, t := range tasks {
-			if err := t.writeFacts(w); err != nil {
+			if err := t.frozen.WriteFacts(w, t.stream.id); err != nil {
 				return err
 			}
 		}
@@ -329,79 +275,6 @@ func (s *Store) discard(f *layer.File) {
 	f.Leave()
 }
 
-// writeMessages adds what was live when the stream was frozen.
-func (t *task) writeMessages(w *segment.Writer) error {
-	m := t.frozen.table.Memory
-	seq, err := m.Next(0)
-	for ; err == nil && seq != 0; seq, err = m.Next(seq + 1) {
-		message, _ := m.Load(seq) // a memory table cannot fail
-		meta, _ := m.Meta(seq)
-		if err := w.Add(t.stream.id, segmentMessage(&message, &meta)); err != nil {
-			return err
-		}
-	}
-	return err
-}
-
-func segmentMessage(m *jetlog.Message, meta *jetlog.Meta) segment.Message {
-	return segment.Message{
-		Sequence: m.Sequence, Time: m.Time, Expires: meta.Expires, Bytes: meta.Bytes,
-		Subject: m.Subject, Header: m.Header, Payload: m.Payload,
-	}
-}
-
-// row is a fact to be written.
-type row struct {
-	hash  segment.Hash
-	value segment.Value
-}
-
-// gather finds out what has changed about subjects, and which message ids are still remembered.
-func (t *task) gather() error {
-	f := t.frozen
-	t.ids = nil
-	facts, err := layer.Changes(&f.Below, f.parts, f.facts, f.table.Memory, f.key.Sum)
-	if err != nil {
-		return err
-	}
-	if len(f.parts) == 0 { // nobody says otherwise of subjects that have nothing
-		facts = slices.DeleteFunc(facts, func(c layer.Change) bool { return c.State.Count == 0 })
-	}
-	t.facts = facts
-	for h, n := range f.ids {
-		if n.time >= f.forgot {
-			t.ids = append(t.ids, row{h, segment.Value{n.seq, uint64(n.time)}})
-			t.idTime = max(t.idTime, n.time)
-		}
-	}
-	slices.SortFunc(t.ids, compareRows)
-	return nil
-}
-
-// empty reports whether there is nothing for a file.
-func (t *task) empty() bool {
-	return t.frozen.table.Spanned.Count == 0 && len(t.facts) == 0 && len(t.ids) == 0
-}
-
-// writeFacts adds what gather found.
-func (t *task) writeFacts(w *segment.Writer) error {
-	for i := range t.facts {
-		c := &t.facts[i]
-		v := segment.Value{c.State.First, c.State.Last, c.State.Count}
-		if err := w.AddFact(t.stream.id, layer.SubjectFact, c.Hash, v); err != nil {
-			return err
-		}
-	}
-	for _, r := range t.ids {
-		if err := w.AddFact(t.stream.id, layer.IDFact, r.hash, r.value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func compareRows(a, b row) int { return bytes.Compare(a.hash[:], b.hash[:]) }
-
 // note writes an edit that has new files.
 func (s *Store) note(files []*layer.File, e *manifest.Edit) error {
 	s.edits.Lock()
@@ -418,21 +291,10 @@ func (s *Store) note(files []*layer.File, e *manifest.Edit) error {
 	return err
 }
 
-// edit is what is new about the stream. The oldest files are left out as long as nothing is left of
-// their messages: their facts say nothing that matters then, since no older file says otherwise.
+// edit is what is new about the stream.
 func (t *task) edit() manifest.StreamEdit {
-	f := t.frozen
-	e := manifest.StreamEdit{Advanced: true, Cleared: f.cleared, Changed: f.pages}
-	e.ID, e.Snapshot, e.Applied = t.stream.id, f.snapshot, f.applied
-	e.Purged, e.Forgot, e.Floor = f.Purged, f.forgot, f.Gone.Floor()
-	n := 0
-	for n < len(f.parts) && f.entries[n].Removed == f.parts[n].Spanned.Count && f.entries[n].IDTime < max(f.forgot, 1) {
-		n++
-	}
-	t.kept = f.parts[n:]
-	e.Parts = slices.Clone(f.entries[n:])
-	if t.file != nil {
-		e.Parts = append(e.Parts, manifest.Part{File: t.file.Number, Purged: f.Purged, IDTime: t.idTime})
-	}
+	e, kept := t.frozen.Edit(t.file)
+	e.ID, e.Snapshot, e.Applied = t.stream.id, t.frozen.snapshot, t.frozen.applied
+	t.kept = kept
 	return e
 }

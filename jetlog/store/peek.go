@@ -26,7 +26,7 @@ func (t *Stream) PeekLast(subject string) (m jetlog.Message, known bool) {
 		return m, false
 	}
 	defer t.mu.RUnlock()
-	if t.state == nil || t.body != nil && t.body.asked > peekLayers {
+	if t.state == nil || t.body != nil && t.body.Asked > peekLayers {
 		return m, false
 	}
 	seq, err := t.messages.LastOf(jetlog.Filter{subject}, ^uint64(0))

@@ -6,6 +6,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/gone"
 	"runnel/jetlog/layer"
+	"runnel/jetlog/messages"
 	"runnel/jetlog/segment"
 )
 
@@ -75,7 +76,7 @@ func (t *Stream) loadNow(seq uint64) (m jetlog.Message, p *layer.Part, err error
 	if t.state == nil {
 		return m, nil, t.Err()
 	}
-	if b := t.body; b != nil && seq < b.start && !b.Gone.Has(seq) {
+	if b := t.body; b != nil && seq < b.Start && !b.Gone.Has(seq) {
 		if p, ok := b.Below.Find(seq).(*layer.Part); ok {
 			return m, p, p.File.Enter()
 		}
@@ -167,12 +168,12 @@ func (r *reading) look() (p *layer.Part, more bool, err error) {
 		return nil, false, t.Err()
 	}
 	b := t.body
-	if b != nil && r.next < b.start {
-		r.next = min(b.Gone.Next(r.next), b.start)
+	if b != nil && r.next < b.Start {
+		r.next = min(b.Gone.Next(r.next), b.Start)
 		if i := b.Below.At(r.next); i < len(b.Layers) {
 			return r.lookInto(b, b.Layers[i])
 		}
-		r.next = b.start
+		r.next = b.Start
 	}
 	if r.fill(t.memory(), nil) {
 		return nil, true, nil
@@ -182,7 +183,7 @@ func (r *reading) look() (p *layer.Part, more bool, err error) {
 }
 
 // lookInto is look in a layer.
-func (r *reading) lookInto(b *body, l layer.Layer) (p *layer.Part, more bool, err error) {
+func (r *reading) lookInto(b *messages.Body, l layer.Layer) (p *layer.Part, more bool, err error) {
 	if p, ok := l.(*layer.Part); ok {
 		return p, true, p.File.Enter()
 	}
@@ -195,7 +196,7 @@ func (r *reading) lookInto(b *body, l layer.Layer) (p *layer.Part, more bool, er
 // memory returns the newest messages. The caller holds the lock.
 func (t *Stream) memory() *jetlog.Memory {
 	if t.body != nil {
-		return t.body.active
+		return t.body.Active
 	}
 	return t.messages.(*jetlog.Memory)
 }

@@ -24,7 +24,7 @@ func (s *Store) restore(e *manifest.Stream) error {
 		return nil
 	}
 	b := t.body
-	b.Purged, b.forgot, b.Gone = e.Purged, e.Forgot, gone.Of(e.Floor, e.Pages)
+	b.Purged, b.Forgot, b.Gone = e.Purged, e.Forgot, gone.Of(e.Floor, e.Pages)
 	var parts []*layer.Part
 	for i := range e.Parts {
 		f := s.files[e.Parts[i].File]
@@ -35,7 +35,7 @@ func (s *Store) restore(e *manifest.Stream) error {
 		}
 		parts = append(parts, layer.NewPart(f, t.id, &e.Parts[i]))
 	}
-	b.setParts(parts)
+	b.SetParts(parts)
 	b.Asker = layer.Direct // while the store is opened
 	return nil
 }

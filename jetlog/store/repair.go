@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 
 	"runnel/jetlog"
 	"runnel/jetlog/config"
 	"runnel/jetlog/gone"
 	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
+	"runnel/jetlog/messages"
 	"runnel/jetlog/segment"
 	"runnel/jetlog/siphash"
 )
@@ -146,10 +146,10 @@ func (r *repair) rewrite(f *layer.File, p manifest.Part, behind []manifest.Part)
 		if err := r.file(f, behind, r.state.State().Last); err != nil {
 			return err
 		}
-		if err := writeRows(w, r.stream.id, layer.SubjectFact, left); err != nil {
+		if err := messages.WriteFacts(w, r.stream.id, layer.SubjectFact, left); err != nil {
 			return err
 		}
-		return writeRows(w, r.stream.id, layer.IDFact, ids)
+		return messages.WriteFacts(w, r.stream.id, layer.IDFact, ids)
 	})
 	if err != nil {
 		return err
@@ -179,30 +179,15 @@ func (r *repair) ids(f *layer.File) map[segment.Hash]segment.Value {
 	return ids
 }
 
-// writeRows writes facts in their order.
-func writeRows(w *segment.Writer, stream uint64, kind segment.FactKind, facts map[segment.Hash]segment.Value) error {
-	rows := make([]row, 0, len(facts))
-	for h, v := range facts {
-		rows = append(rows, row{h, v})
-	}
-	slices.SortFunc(rows, compareRows)
-	for _, x := range rows {
-		if err := w.AddFact(stream, kind, x.hash, x.value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // commit counts what is lost and lets the manifest have the new files.
 //
 // Facts say how many messages a subject had, and some of those are lost: as after a purge of all, none of
 // them is believed, and a subject is counted when somebody asks.
 func (r *repair) commit() error {
 	s, e := r.store, r.entry
-	b := newBody(siphash.Key(s.catalog.HashKey), &s.memory, s.cfg.FactEntries)
-	b.Gone, b.start, b.Asker = r.gone, r.state.State().Last+1, layer.Direct
-	b.Purged, b.forgot = r.state.State().Last, e.Forgot
+	b := messages.New(siphash.Key(s.catalog.HashKey), &s.memory, s.cfg.FactEntries)
+	b.Gone, b.Start, b.Asker = r.gone, r.state.State().Last+1, layer.Direct
+	b.Purged, b.Forgot = r.state.State().Last, e.Forgot
 	known := map[uint64]*layer.File{}
 	for _, f := range r.files {
 		known[f.Number] = f
@@ -215,7 +200,7 @@ func (r *repair) commit() error {
 		}
 		parts = append(parts, layer.NewPart(f, r.stream.id, &r.parts[i]))
 	}
-	b.setParts(parts)
+	b.SetParts(parts)
 	var err error
 	if r.result.LostMessages, r.result.LostBytes, err = r.state.Lose(b); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"runnel/jetlog/gone"
 	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
+	"runnel/jetlog/messages"
 	"runnel/jetlog/segment"
 )
 
@@ -77,14 +78,14 @@ func (v *salvager) give(m segment.Message) error {
 func (v *salvager) fromBody() (*Salvaged, error) {
 	b := v.stream.body
 	v.gone = b.Gone
-	for _, p := range b.parts {
+	for _, p := range b.Parts {
 		if err := v.part(p.File.Segment, Range{p.Spanned.First, p.Spanned.Last}); err != nil {
 			return nil, err
 		}
 	}
-	for seq, _ := b.active.Next(0); seq != 0; seq, _ = b.active.Next(seq + 1) {
-		m, _ := b.active.Load(seq) // a memory table cannot fail
-		if err := v.give(segmentMessage(&m, &jetlog.Meta{})); err != nil {
+	for seq, _ := b.Active.Next(0); seq != 0; seq, _ = b.Active.Next(seq + 1) {
+		m, _ := b.Active.Load(seq) // a memory table cannot fail
+		if err := v.give(messages.Segment(&m, &jetlog.Meta{})); err != nil {
 			return nil, err
 		}
 	}

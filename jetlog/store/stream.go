@@ -8,6 +8,7 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/config"
+	"runnel/jetlog/messages"
 	"runnel/jetlog/wal"
 )
 
@@ -35,7 +36,8 @@ type Stream struct {
 	mu       sync.RWMutex // guards everything below
 	state    *jetlog.Stream
 	messages jetlog.Messages // body, or a jetlog.Memory
-	body     *body           // nil without files
+	body     *messages.Body  // nil without files
+	frozen   *frozen         // of a flush that goes on, or did not succeed
 	position wal.Position    // of the last command that was applied
 	flushed  uint64          // commands in the state that the manifest has
 	released wal.Position    // what the log may forget
@@ -102,7 +104,7 @@ func (t *Stream) State() (state jetlog.State) {
 func (t *Stream) Near(seq uint64) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return t.body == nil || seq >= t.body.start
+	return t.body == nil || seq >= t.body.Start
 }
 
 // PeekState is State, but only if that is known at once: it never waits.

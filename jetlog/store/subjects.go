@@ -9,7 +9,6 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/layer"
 	"runnel/jetlog/order"
-	"runnel/jetlog/segment"
 	"runnel/jetlog/siphash"
 )
 
@@ -59,21 +58,14 @@ func (t *Stream) factSources() (parts []*layer.Part, purged uint64, changed []st
 	if b == nil {
 		return nil, 0, nil, key, nil, nil
 	}
-	for _, p := range b.parts {
+	for _, p := range b.Parts {
 		if !p.Covered {
 			now := *p // compaction may cover it
 			parts = append(parts, &now)
 		}
 	}
-	note := func(_ segment.Hash, subject string) { changed = append(changed, subject) }
-	b.facts.Changed(note)
-	changed = b.active.AppendSubjects(changed)
-	if b.frozen != nil {
-		b.frozen.facts.Changed(note)
-		changed = b.frozen.table.Memory.AppendSubjects(changed)
-	}
 	leave, err = layer.EnterAll(parts)
-	return parts, b.Purged, changed, b.key, leave, err
+	return parts, b.Purged, b.Changed(), b.Key, leave, err
 }
 
 // Subjects calls yield for every subject with messages that the filter matches, in order, with its state, until yield
@@ -146,7 +138,7 @@ func (t *Stream) subjectSources(filter jetlog.Filter) (sources []iter.Seq2[strin
 	}
 	leave = func() {}
 	if t.body != nil {
-		if leave, err = layer.EnterAll(t.body.parts); err != nil {
+		if leave, err = layer.EnterAll(t.body.Parts); err != nil {
 			return nil, nil, err
 		}
 		for _, l := range t.body.Live() {

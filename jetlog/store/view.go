@@ -5,11 +5,12 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/layer"
+	"runnel/jetlog/messages"
 )
 
 // look is one call of View.
 type look struct {
-	body  body // a copy, that the asker belongs to
+	body  messages.Body // a copy, that the asker belongs to
 	asker layer.Asker
 }
 

@@ -1,4 +1,4 @@
-package store
+package messages
 
 import (
 	"iter"
@@ -14,24 +14,24 @@ import (
 	"runnel/jetlog/siphash"
 )
 
-// body is the messages of a stream: the newest in a memory table, the others below it in files. It is
-// the jetlog.Messages of a stream with file storage. Changes are for one goroutine, with nobody
-// reading; readers may be many.
+// Body is the messages of a stream. Changes are for one goroutine, with nobody reading; readers may be many.
+// Its fields are for who owns the stream, to look at.
 //
-// Invariants: the memory table has exactly the live messages with sequences >= start; at most one
+// Invariants: the memory table has exactly the live messages with sequences >= Start; at most one
 // table is frozen, and it is the last of the layers.
-type body struct {
+type Body struct {
 	layer.Below
-	key    siphash.Key
-	active *jetlog.Memory
-	start  uint64
-	frozen *frozen       // being written into files, nil for none
-	parts  []*layer.Part // all files, oldest first; those with messages are layers
-	asked  int           // files that are asked about subjects
+	Key    siphash.Key    // of the hashes of facts in the files
+	Active *jetlog.Memory // the memory table
+	Start  uint64
+	Frozen *Frozen       // being written into files, nil for none
+	Parts  []*layer.Part // all files, oldest first; those with messages are layers
+	Asked  int           // files that are asked about subjects
+	Forgot int64         // ids with an earlier time are forgotten
+
 	facts  *layer.Facts
 	ids    map[segment.Hash]note
 	idTime int64 // of the last message id in ids
-	forgot int64 // ids with an earlier time are forgotten
 
 	slab           []byte        // where the next messages' content goes
 	messages, size uint64        // of the memory table
@@ -47,57 +47,58 @@ const (
 	idBytes         = 64
 )
 
-// newBody returns the body of a stream that has nothing.
-func newBody(key siphash.Key, memory *atomic.Int64, factLimit int) *body {
-	return &body{
-		Below: layer.Below{Gone: gone.New()}, key: key, active: jetlog.NewMemory(), start: 1,
+// New returns the body of a stream that has nothing. What it takes in memory is added to memory; it keeps what files say
+// of so many subjects.
+func New(key siphash.Key, memory *atomic.Int64, factLimit int) *Body {
+	return &Body{
+		Below: layer.Below{Gone: gone.New()}, Key: key, Active: jetlog.NewMemory(), Start: 1,
 		facts: layer.NewFacts(factLimit), ids: map[segment.Hash]note{}, memory: memory,
 	}
 }
 
-// setParts makes the files of the stream known.
-func (b *body) setParts(parts []*layer.Part) {
-	b.parts, b.Layers, b.asked = parts, nil, 0
+// SetParts makes the files of the stream known.
+func (b *Body) SetParts(parts []*layer.Part) {
+	b.Parts, b.Layers, b.Asked = parts, nil, 0
 	for _, p := range parts {
 		if !p.Covered {
-			b.asked++
+			b.Asked++
 		}
 		if p.Has() {
 			b.Layers = append(b.Layers, p)
 		}
 	}
-	if b.frozen != nil && b.frozen.table.Spanned.Count > 0 {
-		b.Layers = append(b.Layers, b.frozen.table)
+	if b.Frozen != nil && b.Frozen.Table.Spanned.Count > 0 {
+		b.Layers = append(b.Layers, b.Frozen.Table)
 	}
 }
 
 // Meta returns what is known of a live message.
-func (b *body) Meta(seq uint64) (jetlog.Meta, error) {
-	if seq >= b.start {
-		return b.active.Meta(seq)
+func (b *Body) Meta(seq uint64) (jetlog.Meta, error) {
+	if seq >= b.Start {
+		return b.Active.Meta(seq)
 	}
 	return b.Below.Meta(seq)
 }
 
 // Load returns a live message.
-func (b *body) Load(seq uint64) (jetlog.Message, error) {
-	if seq >= b.start {
-		return b.active.Load(seq)
+func (b *Body) Load(seq uint64) (jetlog.Message, error) {
+	if seq >= b.Start {
+		return b.Active.Load(seq)
 	}
 	return b.Below.Load(seq)
 }
 
 // Next returns the first live sequence >= seq.
-func (b *body) Next(seq uint64) (uint64, error) { return b.NextOf(nil, seq) }
+func (b *Body) Next(seq uint64) (uint64, error) { return b.NextOf(nil, seq) }
 
 // NextOf returns the first live sequence >= seq that the filter matches.
-func (b *body) NextOf(filter jetlog.Filter, seq uint64) (uint64, error) {
-	if seq < b.start {
+func (b *Body) NextOf(filter jetlog.Filter, seq uint64) (uint64, error) {
+	if seq < b.Start {
 		if found, err := b.Below.NextOf(filter, seq); err != nil || found != 0 {
 			return found, err
 		}
 	}
-	return b.active.NextOf(filter, seq)
+	return b.Active.NextOf(filter, seq)
 }
 
 // literalLayers is how many files are asked one after the other for the last message of a subject: facts tell it when
@@ -105,9 +106,9 @@ func (b *body) NextOf(filter jetlog.Filter, seq uint64) (uint64, error) {
 const literalLayers = 4
 
 // LastOf returns the last live sequence <= upTo that the filter matches.
-func (b *body) LastOf(filter jetlog.Filter, upTo uint64) (uint64, error) {
-	if upTo >= b.start {
-		if found, err := b.active.LastOf(filter, upTo); err != nil || found != 0 {
+func (b *Body) LastOf(filter jetlog.Filter, upTo uint64) (uint64, error) {
+	if upTo >= b.Start {
+		if found, err := b.Active.LastOf(filter, upTo); err != nil || found != 0 {
 			return found, err
 		}
 	}
@@ -116,13 +117,13 @@ func (b *body) LastOf(filter jetlog.Filter, upTo uint64) (uint64, error) {
 			return s.Last, err
 		}
 	}
-	return b.Below.LastOf(filter, min(upTo, b.start-1))
+	return b.Below.LastOf(filter, min(upTo, b.Start-1))
 }
 
 // Count returns how many live messages >= from the filter matches.
-func (b *body) Count(filter jetlog.Filter, from uint64) (uint64, error) {
-	n, err := b.active.Count(filter, from)
-	if from >= b.start || err != nil {
+func (b *Body) Count(filter jetlog.Filter, from uint64) (uint64, error) {
+	n, err := b.Active.Count(filter, from)
+	if from >= b.Start || err != nil {
 		return n, err
 	}
 	old, err := b.Below.Count(filter, from)
@@ -130,8 +131,8 @@ func (b *body) Count(filter jetlog.Filter, from uint64) (uint64, error) {
 }
 
 // Size returns the number and the bytes of the live messages from..to.
-func (b *body) Size(from, to uint64) (messages, bytes uint64, err error) {
-	if messages, bytes, err = b.active.Size(from, to); err != nil || from >= b.start {
+func (b *Body) Size(from, to uint64) (messages, bytes uint64, err error) {
+	if messages, bytes, err = b.Active.Size(from, to); err != nil || from >= b.Start {
 		return messages, bytes, err
 	}
 	n, size, err := b.Below.SizeOf(from, to)
@@ -139,16 +140,16 @@ func (b *body) Size(from, to uint64) (messages, bytes uint64, err error) {
 }
 
 // FirstAfter returns the first live sequence with a time >= time.
-func (b *body) FirstAfter(time int64) (uint64, error) {
+func (b *Body) FirstAfter(time int64) (uint64, error) {
 	if found, err := b.Below.FirstAfter(time); err != nil || found != 0 {
 		return found, err
 	}
-	return b.active.FirstAfter(time)
+	return b.Active.FirstAfter(time)
 }
 
 // Subject returns the state of exactly this subject.
-func (b *body) Subject(subject string) (jetlog.SubjectState, error) {
-	young, err := b.active.Subject(subject)
+func (b *Body) Subject(subject string) (jetlog.SubjectState, error) {
+	young, err := b.Active.Subject(subject)
 	if err != nil {
 		return young, err
 	}
@@ -157,8 +158,8 @@ func (b *body) Subject(subject string) (jetlog.SubjectState, error) {
 }
 
 // Subjects calls yield for every subject with live messages that the filter matches, in order.
-func (b *body) Subjects(filter jetlog.Filter, yield func(string, jetlog.SubjectState) bool) error {
-	sources := []iter.Seq2[string, error]{(&layer.Table{Memory: b.active}).Subjects(b.Asker, filter)}
+func (b *Body) Subjects(filter jetlog.Filter, yield func(string, jetlog.SubjectState) bool) error {
+	sources := []iter.Seq2[string, error]{(&layer.Table{Memory: b.Active}).Subjects(b.Asker, filter)}
 	for _, l := range b.Layers {
 		if l.Span().Last > b.Gone.Floor() {
 			sources = append(sources, l.Subjects(b.Asker, filter))
@@ -180,15 +181,15 @@ func (b *body) Subjects(filter jetlog.Filter, yield func(string, jetlog.SubjectS
 }
 
 // MessageID returns the sequence and time that were remembered for id.
-func (b *body) MessageID(id []byte) (seq uint64, time int64, err error) {
-	h := b.key.Sum(string(id))
+func (b *Body) MessageID(id []byte) (seq uint64, time int64, err error) {
+	h := b.Key.Sum(string(id))
 	n, ok := b.ids[h]
-	if !ok && b.frozen != nil {
-		n, ok = b.frozen.ids[h]
+	if !ok && b.Frozen != nil {
+		n, ok = b.Frozen.ids[h]
 	}
-	for i := len(b.parts) - 1; i >= 0 && !ok; i-- {
-		p := b.parts[i]
-		if p.IDTime == 0 || p.IDTime < b.forgot {
+	for i := len(b.Parts) - 1; i >= 0 && !ok; i-- {
+		p := b.Parts[i]
+		if p.IDTime == 0 || p.IDTime < b.Forgot {
 			continue
 		}
 		var v segment.Value
@@ -197,7 +198,7 @@ func (b *body) MessageID(id []byte) (seq uint64, time int64, err error) {
 		}
 		n = note{seq: v[0], time: int64(v[1])}
 	}
-	if !ok || n.time < b.forgot {
+	if !ok || n.time < b.Forgot {
 		return 0, 0, nil
 	}
 	return n.seq, n.time, nil
@@ -213,21 +214,21 @@ const (
 )
 
 // Append adds a message behind all others.
-func (b *body) Append(message *jetlog.Message, meta *jetlog.Meta) {
+func (b *Body) Append(message *jetlog.Message, meta *jetlog.Meta) {
 	m := *message
 	if len(m.Header)+len(m.Payload) <= slabMessage {
 		m.Header, m.Payload = b.keep(m.Header), b.keep(m.Payload)
 	}
-	b.active.Append(&m, meta)
+	b.Active.Append(&m, meta)
 	b.messages++
 	b.size += meta.Bytes
 	b.grow(int64(meta.Bytes) + messageOverhead + b.newSubjects())
 }
 
 // Remove removes a live message.
-func (b *body) Remove(meta *jetlog.Meta, reason jetlog.Reason) {
-	if meta.Sequence >= b.start {
-		b.active.Remove(meta, reason)
+func (b *Body) Remove(meta *jetlog.Meta, reason jetlog.Reason) {
+	if meta.Sequence >= b.Start {
+		b.Active.Remove(meta, reason)
 		b.shrink(1, meta.Bytes)
 		return
 	}
@@ -238,19 +239,19 @@ func (b *body) Remove(meta *jetlog.Meta, reason jetlog.Reason) {
 			s.RemovedBytes += meta.Bytes
 		}
 	}
-	if b.facts.Removed(b.key.Sum(meta.Subject), meta.Subject) {
+	if b.facts.Removed(b.Key.Sum(meta.Subject), meta.Subject) {
 		b.grow(layer.FactBytes)
 	}
 }
 
 // RemoveRange removes all live messages from..to, of which from is the first live one or below.
-func (b *body) RemoveRange(from, to uint64, reason jetlog.Reason) {
-	if to >= b.start {
-		n, size, _ := b.active.Size(b.start, to) // a memory table cannot fail
-		b.active.RemoveRange(b.start, to, reason)
+func (b *Body) RemoveRange(from, to uint64, reason jetlog.Reason) {
+	if to >= b.Start {
+		n, size, _ := b.Active.Size(b.Start, to) // a memory table cannot fail
+		b.Active.RemoveRange(b.Start, to, reason)
 		b.shrink(n, size)
 	}
-	to = min(to, b.start-1)
+	to = min(to, b.Start-1)
 	if to <= b.Gone.Floor() || from > to {
 		return
 	}
@@ -270,18 +271,18 @@ func (b *body) RemoveRange(from, to uint64, reason jetlog.Reason) {
 }
 
 // Remember notes a message id.
-func (b *body) Remember(id []byte, seq uint64, time int64) {
+func (b *Body) Remember(id []byte, seq uint64, time int64) {
 	before := len(b.ids)
-	b.ids[b.key.Sum(string(id))] = note{seq: seq, time: time}
+	b.ids[b.Key.Sum(string(id))] = note{seq: seq, time: time}
 	b.grow(int64(len(b.ids)-before) * idBytes)
 	b.idTime = time
 }
 
 // Forget drops all ids with a time < before.
-func (b *body) Forget(before int64) { b.forgot = max(b.forgot, before) }
+func (b *Body) Forget(before int64) { b.Forgot = max(b.Forgot, before) }
 
 // keep returns a copy of content that is to stay.
-func (b *body) keep(content []byte) []byte {
+func (b *Body) keep(content []byte) []byte {
 	n := len(content)
 	if n == 0 {
 		return content
@@ -295,21 +296,54 @@ func (b *body) keep(content []byte) []byte {
 }
 
 // shrink counts messages that have left the memory table.
-func (b *body) shrink(messages, bytes uint64) {
+func (b *Body) shrink(messages, bytes uint64) {
 	b.messages -= messages
 	b.size -= bytes
 	b.grow(-int64(bytes) - int64(messages)*messageOverhead + b.newSubjects())
 }
 
 // newSubjects is about what the subjects take that the memory table has now and had not at the call before.
-func (b *body) newSubjects() int64 {
+func (b *Body) newSubjects() int64 {
 	before := b.subjects
-	b.subjects = b.active.SubjectCount()
+	b.subjects = b.Active.SubjectCount()
 	return int64(b.subjects-before) * subjectBytes
 }
 
 // grow counts memory.
-func (b *body) grow(bytes int64) {
+func (b *Body) grow(bytes int64) {
 	b.bytes += bytes
 	b.memory.Add(bytes)
+}
+
+// Drop says that nobody needs the body any more: what it takes is not counted any longer.
+func (b *Body) Drop() {
+	b.memory.Add(-b.bytes)
+	if b.Frozen != nil {
+		b.memory.Add(-b.Frozen.bytes)
+	}
+}
+
+// Changed returns the subjects about which the files may not know the newest.
+func (b *Body) Changed() (changed []string) {
+	note := func(_ segment.Hash, subject string) { changed = append(changed, subject) }
+	b.facts.Changed(note)
+	changed = b.Active.AppendSubjects(changed)
+	if b.Frozen != nil {
+		b.Frozen.facts.Changed(note)
+		changed = b.Frozen.Table.Memory.AppendSubjects(changed)
+	}
+	return changed
+}
+
+// Uncounted reads what a freeze will need, while nothing is locked. It is for a copy of a body, which says in its Asker
+// who asks.
+func (b *Body) Uncounted() error {
+	for _, l := range b.Layers {
+		if s := l.Span(); s.Removed == manifest.Unknown {
+			if _, _, err := b.Below.SizeIn(l, s.First, s.Last); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

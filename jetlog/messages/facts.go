@@ -1,4 +1,4 @@
-package store
+package messages
 
 import (
 	"runnel/jetlog"
@@ -13,11 +13,11 @@ type note struct {
 }
 
 // base returns the state of a subject as far as it is below the memory table.
-func (b *body) base(subject string) (jetlog.SubjectState, error) {
+func (b *Body) base(subject string) (jetlog.SubjectState, error) {
 	if len(b.Layers) == 0 {
 		return jetlog.SubjectState{}, nil
 	}
-	h := b.key.Sum(subject)
+	h := b.Key.Sum(subject)
 	e, _ := b.facts.Get(h)
 	state, exact := e.State, e.Known
 	if !e.Known && !e.Scan {
@@ -42,12 +42,12 @@ func (b *body) base(subject string) (jetlog.SubjectState, error) {
 
 // inherited returns the state of a subject as of the last freeze; exact is false if that is outdated
 // and it must be counted.
-func (b *body) inherited(h segment.Hash, subject string) (s jetlog.SubjectState, exact bool, err error) {
-	if b.frozen == nil {
-		return layer.Stored(b.Asker, b.parts, b.Purged, h)
+func (b *Body) inherited(h segment.Hash, subject string) (s jetlog.SubjectState, exact bool, err error) {
+	if b.Frozen == nil {
+		return layer.Stored(b.Asker, b.Parts, b.Purged, h)
 	}
-	s, exact, err = b.frozen.state(b.Asker, h, subject)
-	if exact && b.Purged > b.frozen.Purged && s.Count > 0 && s.First <= b.Purged {
+	s, exact, err = b.Frozen.state(b.Asker, h, subject)
+	if exact && b.Purged > b.Frozen.Purged && s.Count > 0 && s.First <= b.Purged {
 		exact = false
 	}
 	return s, exact, err
