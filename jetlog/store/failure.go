@@ -27,6 +27,10 @@ var (
 	ErrExists = errors.New("stream exists")
 	// ErrHalted: the stream could not be read and stands still; it is not known what became of the command.
 	ErrHalted = errors.New("stream is halted")
+	// ErrNotLeader: another server leads the stream, or none does. Nothing was done.
+	ErrNotLeader = errors.New("stream is not led here")
+	// ErrLeadershipLost: the stream ceased to be led here before the outcome was known; the command may still be carried out.
+	ErrLeadershipLost = errors.New("leadership of the stream was lost before the outcome was known")
 	// ErrForeign: the directory holds files of several stores.
 	ErrForeign = errors.New("directory belongs to another store")
 )
