@@ -151,6 +151,11 @@ func (e *Engine) SubscribeService(a *accounts.Account, subject string, handler f
 	return e.subscribe(&Internal{id: e.nextID.Add(1), handler: handler, account: a, serves: true}, subject, "")
 }
 
+// SubscribeMember is SubscribeService for one of several servers that share the work: as a member of a queue group.
+func (e *Engine) SubscribeMember(a *accounts.Account, subject, queue string, handler func(*Message)) *Internal {
+	return e.subscribe(&Internal{id: e.nextID.Add(1), handler: handler, account: a, serves: true}, subject, queue)
+}
+
 // SubscribeTraced is Subscribe for who knows what to do with [Message.Trace]. Others are not handed messages that are
 // for their trace alone.
 func (e *Engine) SubscribeTraced(a *accounts.Account, subject, queue string, handler func(*Message)) *Internal {
