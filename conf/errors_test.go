@@ -541,6 +541,16 @@ func TestRules(t *testing.T) {
 			`cluster { name: "a b" }`,
 			`1:11: cluster.name: the name "a b" must not contain blanks`,
 		},
+		{
+			"token between servers",
+			`cluster { listen: 1, authorization { token: a } }`,
+			`1:38: cluster.authorization.token: servers show one another a user and a password, not a token`,
+		},
+		{
+			"times of compression",
+			`cluster { listen: 1, compression { mode: s2_auto, rtt_thresholds: [3ms, 2ms] } }`,
+			`1:51: cluster.compression.rtt_thresholds: expected one to three round trip times in ascending order, got [3ms 2ms]`,
+		},
 		{"gateway without a name", `gateway {}`, `1:1: gateway: it needs a name, that of the cluster`},
 		{
 			"gateway of another name",

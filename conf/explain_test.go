@@ -81,14 +81,21 @@ func TestExplain(t *testing.T) {
 		{
 			"cluster",
 			conf.Explanation{
-				Key: "cluster", Type: "block", Reload: conf.ReloadNo, Block: true, Unsupported: true,
+				Key: "cluster", Type: "block", Reload: conf.ReloadNo, Block: true,
 				Meaning: "Servers that route to one another.",
+			},
+		},
+		{
+			"gateway",
+			conf.Explanation{
+				Key: "gateway", Type: "block", Reload: conf.ReloadNo, Block: true, Unsupported: true,
+				Meaning: "Connections to other clusters.",
 			},
 		},
 		{
 			"cluster.pool_size",
 			conf.Explanation{
-				Key: "cluster.pool_size", Type: "number", Default: "3", Reload: conf.ReloadNo, Unsupported: true,
+				Key: "cluster.pool_size", Type: "number", Default: "3", Reload: conf.ReloadNo,
 				Meaning: "Connections to each other server, -1 for one without a pool.",
 			},
 		},

@@ -278,13 +278,14 @@ func TestReload(t *testing.T) {
 		authorization.users accounts.users accounts.limits.max_connections tls tls.timeout websocket.tls
 		websocket.tls.cert_file jetstream.limits jetstream.limits.max_ack_pending metrics metrics.max_streams
 		accounts.jetstream.max_streams jetstream.meta_compact jetstream.meta_compact_size
-		jetstream.meta_compact_sync cluster.advertise cluster.no_advertise cluster.routes leafnodes.remotes
+		jetstream.meta_compact_sync cluster.advertise cluster.no_advertise cluster.routes cluster.tls cluster.tls.timeout cluster.authorization
+		cluster.authorization.password leafnodes.remotes
 		leafnodes.tls leafnodes.compression`
 	const no = `server_name listen host port max_subscriptions max_subscription_tokens max_pending max_closed_clients
 		write_timeout no_header_support disable_sublist_cache proxy_protocol lame_duck_duration lame_duck_grace_period
 		log_size_limit log_max_num http https http_port https_port http_base_path prof_port feature_flags store_dir
 		system_account no_system_account operator trusted_keys allow_non_tls websocket.port websocket.compression
-		gateway gateway.tls.timeout cluster.name cluster.port jetstream.store_dir jetstream.domain jetstream.strict
+		gateway gateway.tls.timeout cluster cluster.name cluster.port cluster.pool_size jetstream.store_dir jetstream.domain jetstream.strict
 		jetstream.enabled jetstream.limits.batch.max_msgs jetstream.sync jetstream.key jetstream.max_buffered_msgs default_js_domain resolver_pinned_accounts`
 	for list, want := range map[string]conf.Reload{
 		yes: conf.ReloadYes, no: conf.ReloadNo, "no_auth_user": conf.ReloadRemove,

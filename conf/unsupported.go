@@ -19,7 +19,19 @@ type missing struct {
 // unsupported lists the features that are not built yet. Whoever builds one
 // deletes its row.
 var unsupported = []missing{
-	{"cluster", "clustering", func(o *Options) []string { return when(o.Cluster != nil, "cluster") }},
+	{"cluster.tls.ocsp_peer", "OCSP", func(o *Options) []string {
+		t := o.clusterTLS()
+		return when(t.OCSPPeer != nil && t.OCSPPeer.Verify, "cluster.tls.ocsp_peer")
+	}},
+	{"cluster.tls.cert_store", "Windows certificate store", func(o *Options) []string {
+		return when(o.clusterTLS().CertStore.Store != "", "cluster.tls.cert_store")
+	}},
+	{"cluster.tls.verify_cert_and_check_known_urls", "comparison of certificates with URLs", func(o *Options) []string {
+		return when(o.clusterTLS().VerifyAndCheckKnownURLs, "cluster.tls.verify_cert_and_check_known_urls")
+	}},
+	{"cluster.write_timeout", "repetition of writes", func(o *Options) []string {
+		return when(o.Cluster != nil && o.Cluster.WriteTimeout == WriteTimeoutRetry, "cluster.write_timeout")
+	}},
 	{"gateway", "gateways", func(o *Options) []string { return when(o.Gateway != nil, "gateway") }},
 	{"leafnodes", "leaf nodes", func(o *Options) []string { return when(o.LeafNodes != nil, "leafnodes") }},
 	{"mqtt", "MQTT", func(o *Options) []string { return when(o.MQTT != nil, "mqtt") }},
@@ -102,6 +114,14 @@ func (o *Options) webSocketTLS() *TLS {
 		return &TLS{}
 	}
 	return o.WebSocket.TLS
+}
+
+// clusterTLS returns the TLS block between servers, empty for none.
+func (o *Options) clusterTLS() *TLS {
+	if o.Cluster == nil || o.Cluster.TLS == nil {
+		return &TLS{}
+	}
+	return o.Cluster.TLS
 }
 
 // jetStream returns the JetStream block while it is switched on, else one with

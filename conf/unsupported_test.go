@@ -15,10 +15,23 @@ func TestUnsupported(t *testing.T) {
 			"port: 1, http: 8222\nauthorization { users [ {user: a} ] }\naccounts { A { users [ {user: b} ], limits { max_conn: 3 } } }\nwebsocket { port: 1, no_tls: true }\ntls { cert_file: a, key_file: b, verify: true }",
 			"",
 		},
+		{"cluster", "cluster { name: a, listen: 1, tls { cert_file: a, key_file: b, verify: true }, pool_size: 1, compression: s2_auto }", ""},
+		{"slow servers", "cluster { listen: 1, write_timeout: close }", ""},
 		{
-			"cluster",
-			"cluster { name: a }",
-			"1:1: cluster: not available in this version (no clustering yet)",
+			"slow servers that are kept",
+			"cluster { listen: 1, write_timeout: retry }",
+			"1:22: cluster.write_timeout: not available in this version (no repetition of writes yet)",
+		},
+		{
+			"OCSP between servers",
+			"cluster { listen: 1, tls { cert_file: a, key_file: b, ocsp_peer: true } }",
+			"1:55: cluster.tls.ocsp_peer: not available in this version (no OCSP yet)",
+		},
+		{
+			"parts of TLS between servers",
+			"cluster { listen: 1, tls { cert_store: a, verify_cert_and_check_known_urls: true } }",
+			"1:28: cluster.tls.cert_store: not available in this version (no Windows certificate store yet)\n" +
+				"1:43: cluster.tls.verify_cert_and_check_known_urls: not available in this version (no comparison of certificates with URLs yet)",
 		},
 		{
 			"gateway",
@@ -95,9 +108,9 @@ func TestUnsupported(t *testing.T) {
 // TestUnsupportedByFlag has no file to point into.
 func TestUnsupportedByFlag(t *testing.T) {
 	o := conf.Defaults()
-	o.Cluster = &conf.Cluster{}
+	o.Gateway = &conf.Gateway{}
 	errs := conf.Unsupported(o)
-	if len(errs) != 1 || errs[0].Error() != "cluster: not available in this version (no clustering yet)" {
+	if len(errs) != 1 || errs[0].Error() != "gateway: not available in this version (no gateways yet)" {
 		t.Errorf("got %v", errs)
 	}
 }

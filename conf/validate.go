@@ -3,6 +3,7 @@ package conf
 import (
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -195,8 +196,18 @@ func (c *checker) cluster() {
 	o := c.o
 	if n := o.Cluster; n != nil {
 		c.name("cluster.name", n.Name)
+		c.port("cluster.port", n.Port)
 		c.advertised("cluster.advertise", n.Advertise)
 		c.single("cluster.authorization", &n.Authorization)
+		if n.Authorization.Token != "" {
+			c.wrong("cluster.authorization.token", "servers show one another a user and a password, not a token")
+		}
+		if n.Port == 0 && len(n.Routes) == 0 {
+			c.unwise("cluster", "without listen and without routes this server has no others")
+		}
+		if t := n.Compression.RTTThresholds; len(t) == 0 || len(t) > 3 || !slices.IsSorted(t) {
+			c.wrong("cluster.compression.rtt_thresholds", "expected one to three round trip times in ascending order, got %v", t)
+		}
 		c.tls("cluster.tls", n.TLS, true)
 		c.permissions("cluster.permissions", n.Permissions)
 	}

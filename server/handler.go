@@ -169,6 +169,7 @@ func (s *Server) Info(c *engine.Conn) wire.Info {
 	info.ClientID, info.ClientIP, info.Nonce = c.ID(), m.IP, m.Nonce
 	info.LameDuckMode = s.lameDuck.Load()
 	info.AuthRequired = p.Required() && !p.AnonymousAllowed()
+	s.clusterInfo(m.Type, &info)
 	if m.Type == accounts.WebSocket {
 		s.webInfo(st, &info)
 	}
@@ -203,7 +204,7 @@ func (s *Server) Closed(c *engine.Conn) {
 		a.RemoveConnection()
 	}
 	if c.Reason() == engine.ReasonStale {
-		s.staleConns.Add(1)
+		s.counts.stale.Add(1)
 	}
 	snapshot := s.remember(c, c.Reason())
 	s.logger.Debug("Client connection closed: "+snapshot.Reason, "cid", c.ID())

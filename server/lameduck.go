@@ -23,9 +23,8 @@ func (s *Server) LameDuck(ctx context.Context) {
 	s.listeners.closeOne(listenerClients)
 	s.listeners.closeOne(listenerWebSocket)
 	s.system.LameDuck()
-	for _, c := range s.engine.Conns() {
-		s.sendInfo(c, s.Info(c))
-	}
+	s.farewell()
+	s.tellCluster(true)
 	if !s.pause(ctx, o.GracePeriod) {
 		return
 	}

@@ -22,6 +22,7 @@ const (
 	listenerMonitor    = "monitoring"
 	listenerWebSocket  = "websocket"
 	listenerProfile    = "profile"
+	listenerCluster    = "cluster"
 	acceptBackoff      = 10 * time.Millisecond
 	acceptBackoffLimit = time.Second
 )
@@ -103,6 +104,7 @@ func (s *Server) listenClients(o *conf.Options) error {
 		s.state.Store(&st)
 	}
 	s.logger.Info("Listening for client connections on " + displayAddr(o.Host, ln))
+	s.advertise() // before the first client asks where else it could go
 	s.acceptLoop(ln, s.accept)
 	return nil
 }
@@ -241,7 +243,7 @@ func (s *Server) acceptTLS(st *state, meta *engine.Meta, nc net.Conn) {
 // serve hands a connection to the engine, unless there are too many. info is nil where the client has it
 // already. Handshakes that end together may pass the limit together; none is cut off for that later.
 func (s *Server) serve(c *engine.Conn, nc net.Conn, info *wire.Info) {
-	s.totalConns.Add(1)
+	s.counts.came.Add(1)
 	o := s.state.Load().options
 	if most := o.Limits.MaxConnections; most > 0 && s.engine.ConnCount() >= most {
 		s.logger.Error("maximum connections exceeded", "cid", c.ID(), "max_connections", most)

@@ -9,6 +9,7 @@ import (
 type Ports struct {
 	NATS       []string `json:"nats,omitempty"`
 	Monitoring []string `json:"monitoring,omitempty"`
+	Cluster    []string `json:"cluster,omitempty"`
 	Profile    []string `json:"profile,omitempty"`
 	WebSocket  []string `json:"websocket,omitempty"`
 }
@@ -22,13 +23,17 @@ func (s *Server) Ports() Ports {
 		}
 		return plain
 	}
-	webHost, webTLS := "", false
+	webHost, webTLS, clusterHost := "", false, ""
+	if o := st.options.Cluster; o != nil {
+		clusterHost = o.Host
+	}
 	if ws := st.options.WebSocket; ws != nil {
 		webHost, webTLS = ws.Host, st.webTLS != nil && !ws.NoTLS
 	}
 	return Ports{
 		NATS:       s.urls(listenerClients, secure(st.tls != nil, "nats", "tls"), st.options.Host),
 		Monitoring: s.urls(listenerMonitor, secure(st.options.Monitor.HTTPSPort != 0, "http", "https"), monitorHost(st.options)),
+		Cluster:    s.urls(listenerCluster, secure(st.clusterTLS != nil, "nats", "tls"), clusterHost),
 		Profile:    s.urls(listenerProfile, "http", st.options.Host),
 		WebSocket:  s.urls(listenerWebSocket, secure(webTLS, "ws", "wss"), webHost),
 	}
@@ -53,18 +58,8 @@ func (s *Server) urls(name, scheme, host string) []string {
 
 // localAddresses are the addresses of this machine that others can use, or loopback when there is none.
 func localAddresses() []string {
-	addrs, err := net.InterfaceAddrs()
-	if err != nil {
-		return []string{"127.0.0.1"}
+	if hosts := interfaces(); len(hosts) > 0 {
+		return hosts
 	}
-	var hosts []string
-	for _, a := range addrs {
-		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
-			hosts = append(hosts, n.IP.String())
-		}
-	}
-	if len(hosts) == 0 {
-		return []string{"127.0.0.1"}
-	}
-	return hosts
+	return []string{"127.0.0.1"}
 }

@@ -69,6 +69,9 @@ func (s *Server) apply(o *conf.Options) ([]conf.Change, error) {
 	}
 	s.registry.Activate(st.policy)
 	s.engine.SetSettings(settings(o))
+	if err := s.reloadCluster(st); err != nil {
+		s.logger.Error("the cluster goes on as it was", "error", err) // newState has found nothing wrong
+	}
 	s.extend(st.policy)
 	s.serveLimits(o)
 	s.serveAccounts(st)

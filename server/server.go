@@ -46,6 +46,7 @@ type Server struct {
 	engine   *engine.Engine
 	registry *accounts.Registry
 	tenants  *tenants // nil outside of operator mode
+	cluster  cluster
 	pages    *monitor.Pages
 	system   *system.System
 
@@ -58,9 +59,8 @@ type Server struct {
 	state    atomic.Pointer[state]
 	lameDuck atomic.Bool // set once, when the good-bye begins
 	// expiry closes connections when their credentials end, with a text that they are told.
-	expiry     *deadlines.Set[*engine.Conn, string]
-	totalConns atomic.Uint64 // that came, also those that were turned away then
-	staleConns atomic.Int64  // cut off for unanswered pings
+	expiry *deadlines.Set[*engine.Conn, string]
+	counts counts
 	// handshaking is how many TLS handshakes are under way, which is bounded as connections are.
 	handshaking atomic.Int64
 	closed      *closedRing
@@ -78,6 +78,12 @@ type Server struct {
 	// mu serialises reloads and guards subscribed.
 	mu         sync.Mutex
 	subscribed subscribed
+}
+
+// counts are of connections.
+type counts struct {
+	came  atomic.Uint64 // also those that were turned away then
+	stale atomic.Int64  // cut off for unanswered pings
 }
 
 // Open starts a server. It returns once all listeners are bound, or with an error and nothing left running.
@@ -149,6 +155,9 @@ func (s *Server) begin(o *conf.Options) error {
 	}
 	if err := s.openJetStream(o); err != nil {
 		return err
+	}
+	if err := s.openCluster(o); err != nil {
+		return fmt.Errorf("cluster: %w", err)
 	}
 	if err := s.listenMonitor(o); err != nil {
 		return err
@@ -246,6 +255,7 @@ func (s *Server) Wait() { <-s.done }
 // ends, then everything is closed. It returns ctx's error when something had to be cut.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.flushStore() // while clients are still served
+	s.farewell()
 	s.listeners.close()
 	s.system.Goodbye()
 	if s.jetstream != nil {
@@ -284,6 +294,7 @@ func (s *Server) Close() error {
 		s.expiry.Stop()
 		s.tenants.close()
 		s.calloutNow().close() // the engine waits for those who wait for it
+		s.closeCluster()
 		s.engine.Close()
 		s.stop()
 		s.running.Wait()

@@ -150,7 +150,9 @@ func TestOpenFails(t *testing.T) {
 		{"monitoring port", fmt.Sprintf("http_port: %d", port), "listen for monitoring"},
 		{"websocket port", fmt.Sprintf("websocket { listen: \"127.0.0.1:%d\", no_tls: true }", port), "listen for websocket"},
 		{"profile port", fmt.Sprintf("prof_port: %d", port), "listen for profile"},
-		{"not built", "cluster { port: -1 }", "cluster"},
+		{"cluster's port", fmt.Sprintf("cluster { listen: \"127.0.0.1:%d\" }", port), "listen for cluster"},
+		{"cluster's TLS", "cluster { port: -1, tls { cert_file: none.pem, key_file: none.pem } }", "none.pem"},
+		{"not built", "gateway { name: a }", "gateway"},
 	}
 	for _, tt := range tests {
 		s, err := server.Open(servertest.Options(t, tt.config), nil)
@@ -164,12 +166,12 @@ func TestOpenFails(t *testing.T) {
 }
 
 func TestPorts(t *testing.T) {
-	s := servertest.Start(t, "http_port: -1, prof_port: -1\nwebsocket { listen: \"127.0.0.1:-1\", no_tls: true }")
+	s := servertest.Start(t, "http_port: -1, prof_port: -1\ncluster { listen: \"127.0.0.1:-1\" }\nwebsocket { listen: \"127.0.0.1:-1\", no_tls: true }")
 	p := s.Ports()
 	for _, tt := range []struct {
 		urls   []string
 		prefix string
-	}{{p.NATS, "nats://127.0.0.1:"}, {p.Monitoring, "http://127.0.0.1:"}, {p.Profile, "http://127.0.0.1:"}, {p.WebSocket, "ws://127.0.0.1:"}} {
+	}{{p.NATS, "nats://127.0.0.1:"}, {p.Monitoring, "http://127.0.0.1:"}, {p.Profile, "http://127.0.0.1:"}, {p.Cluster, "nats://127.0.0.1:"}, {p.WebSocket, "ws://127.0.0.1:"}} {
 		if len(tt.urls) != 1 || !strings.HasPrefix(tt.urls[0], tt.prefix) || strings.HasSuffix(tt.urls[0], ":0") {
 			t.Errorf("got %q, want one URL at %s", tt.urls, tt.prefix)
 		}

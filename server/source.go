@@ -126,10 +126,10 @@ func (src source) counters() monitor.Counters {
 	for a := range s.state.Load().policy.Accounts() {
 		subs += a.Interest().Len()
 	}
-	slow, stale := s.engine.SlowConsumers(), s.staleConns.Load()
+	slow, stale := s.engine.SlowConsumers(), s.counts.stale.Load()
 	return monitor.Counters{
 		Connections:            s.engine.ConnCount(),
-		TotalConnections:       s.totalConns.Load(),
+		TotalConnections:       s.counts.came.Load(),
 		InMsgs:                 t.InMessages,
 		InBytes:                t.InBytes,
 		InClientMsgs:           t.InMessages,

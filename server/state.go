@@ -9,6 +9,7 @@ import (
 
 	"runnel/conf"
 	"runnel/server/accounts"
+	"runnel/server/clustering"
 	"runnel/server/sharing"
 	"runnel/server/wire"
 )
@@ -25,7 +26,9 @@ type state struct {
 	trusting  *trusting    // nil outside of operator mode
 	tls       *tlsSettings // of the client listener; nil without TLS
 	webTLS    *tlsSettings // of the WebSocket listener
-	info      wire.Info    // what INFO says to everybody
+	// clusterTLS is between servers; nil without TLS there.
+	clusterTLS *tlsSettings
+	info       wire.Info // what INFO says to everybody
 }
 
 // Check tells what would keep a server with these options from starting, apart from addresses in use: users
@@ -42,7 +45,7 @@ func Check(o *conf.Options) error {
 // newState works out what follows from o, and changes nothing yet.
 func (s *Server) newState(o *conf.Options) (*state, error) {
 	st := &state{options: o, loaded: time.Now(), proxies: newProxies(o)}
-	var errs [4]error
+	var errs [5]error
 	var err error
 	if st.trusting, err = newTrusting(o); err != nil {
 		return nil, err
@@ -57,6 +60,11 @@ func (s *Server) newState(o *conf.Options) (*state, error) {
 	if ws := o.WebSocket; ws != nil {
 		st.webTLS, errs[2] = newTLSSettings(ws.TLS)
 		st.webPolicy, errs[3] = s.webPolicy(o, st.policy)
+	}
+	if c := o.Cluster; c != nil {
+		var err error
+		st.clusterTLS, err = newTLSSettings(c.TLS)
+		errs[4] = errors.Join(err, clustering.Check(c))
 	}
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
