@@ -32,6 +32,7 @@ const (
 	natsgo   = "github.com/nats-io/nats.go"
 	natsjwt  = "github.com/nats-io/jwt/v2"
 	nkeys    = "github.com/nats-io/nkeys"
+	hclog    = "github.com/hashicorp/go-hclog"
 	raft     = "github.com/hashicorp/raft"
 	raftbolt = "github.com/hashicorp/raft-boltdb"
 	gjson    = "github.com/tidwall/gjson"
@@ -94,6 +95,7 @@ var layers = []layer{
 	{"server/logs", "", ""},
 	{"cluster/mesh", "", compress + "/s2"},
 	{"cluster/transport", "cluster/mesh", raft},
+	{"cluster/group", "", raft + " " + hclog},
 	{"cluster/transport/transporttest", "cluster/mesh cluster/transport", ""},
 	{
 		"cluster",

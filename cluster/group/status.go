@@ -1,0 +1,82 @@
+package group
+
+import (
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// Status is what there is to see of a replica.
+type Status struct {
+	// Leader is the node that leads, as far as is known here; empty if none is. LeaderSince is when that was learned.
+	Leader      string
+	LeaderSince time.Time
+	// Leads says that this replica leads and takes proposals.
+	Leads bool
+	Term  uint64
+	// Voter says that this replica has a vote.
+	Voter bool
+	// Commit and Applied are indexes of the log; Last is its end here.
+	Commit, Applied, Last uint64
+	// Peers are the other members. Their progress is known to the leader only.
+	Peers []Peer
+	// Failed is why this replica takes no part any more; nil if it does.
+	Failed error
+}
+
+// Peer is another member of the group.
+type Peer struct {
+	Node  string
+	Voter bool
+	// Current says that it answers and has what is committed.
+	Current bool
+	// Offline says that it has not answered for some time.
+	Offline bool
+	// Active is how long ago it was heard of; 0 if it never was.
+	Active time.Duration
+	// Lag is how many committed entries it lacks.
+	Lag uint64
+}
+
+// Status looks at the replica; it waits for nothing.
+func (g *Group) Status() Status {
+	r := g.raft
+	g.mu.Lock()
+	s := Status{
+		LeaderSince: g.info.leaderSince, Failed: g.err,
+		Leads: g.role.told != 0 && g.role.told == g.role.term,
+	}
+	g.mu.Unlock()
+	_, leader := r.LeaderWithID()
+	s.Leader, s.Term, s.Commit, s.Last = string(leader), r.CurrentTerm(), r.CommitIndex(), r.LastIndex()
+	s.Applied = g.cfg.Machine.Applied()
+	for _, m := range r.GetConfiguration().Configuration().Servers {
+		if string(m.ID) == g.cfg.Self {
+			s.Voter = m.Suffrage == raft.Voter
+			continue
+		}
+		s.Peers = append(s.Peers, g.peer(m, &s))
+	}
+	return s
+}
+
+// peer is what is known of a member.
+func (g *Group) peer(m raft.Server, s *Status) Peer {
+	p := Peer{Node: string(m.ID), Voter: m.Suffrage == raft.Voter}
+	switch {
+	case s.Leader == g.cfg.Self:
+		known := g.courier.progress(p.Node)
+		if !known.contact.IsZero() {
+			p.Active = max(time.Since(known.contact), 1)
+		}
+		p.Offline = known.contact.IsZero() || p.Active > freshness
+		p.Lag = s.Commit - min(known.match, s.Commit)
+		p.Current = !p.Offline && p.Lag == 0
+	case p.Node == s.Leader:
+		if at := g.raft.LastContact(); !at.IsZero() {
+			p.Active = max(time.Since(at), 1)
+		}
+		p.Current = true
+	}
+	return p
+}
