@@ -105,13 +105,14 @@ var layers = []layer{
 	// 3: connections, match cache, routing, outbound, two transports.
 	{"server/msgtrace", "headers", ""},
 	{"server/engine/chunks", "", ""},
+	{"server/engine/outbound", "server/engine/chunks", ""},
 	{"server/engine/intern", "", ""},
 	{"server/engine/sockets", "", xsys},
 	{"server/engine/replies", "", ""},
 	{"server/engine/reserved", "server/engine/replies", ""},
 	{"server/engine/latency", "headers", nuid},
 	{"server/engine/interest", "subjects server/accounts", ""},
-	{"server/engine", "subjects headers cluster/mesh server/wire server/accounts server/monitor server/websocket server/logs server/msgtrace server/engine/chunks server/engine/replies server/engine/reserved server/engine/latency server/engine/interest server/engine/intern server/engine/sockets", ""},
+	{"server/engine", "subjects headers cluster/mesh server/wire server/accounts server/monitor server/websocket server/logs server/msgtrace server/engine/chunks server/engine/replies server/engine/reserved server/engine/latency server/engine/interest server/engine/intern server/engine/sockets server/engine/outbound", ""},
 	// 4: services on the bus.
 	{"server/system", "subjects headers server/wire server/accounts server/monitor server/logs server/msgtrace server/engine", compress + "/s2"},
 	{"server/jetstream/backup", "subjects headers jetlog/config jetlog/command jetlog jetlog/body", compress + "/s2"},

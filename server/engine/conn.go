@@ -66,14 +66,8 @@ type Counters struct {
 
 // Conn is one client connection. Its exported methods are safe for concurrent use.
 type Conn struct {
-	engine    *Engine
-	id        uint64
-	slot      int32
-	meta      *Meta
-	transport transport
-
-	// carry holds an incomplete frame between two reads. Owned by the transport's reader.
-	carry []byte
+	line
+	meta *Meta
 	// flags are written by the worker that reads the connection, and read by all.
 	flags atomic.Uint32
 	// identity is nil until credentials were accepted; profile is the identity's, kept apart since the
@@ -83,12 +77,6 @@ type Conn struct {
 	// replies tracks the subjects that the client may answer; nil unless its profile has allow_responses.
 	replies atomic.Pointer[accounts.Responses]
 
-	out    outbound
-	reason atomic.Uint32
-
-	inMessages, outMessages, inBytes, outBytes, stalls atomic.Int64
-	lastActivity                                       atomic.Int64 // coarse unix nanoseconds
-
 	liveness liveness
 
 	// mu guards what follows.
@@ -97,9 +85,6 @@ type Conn struct {
 	client        Client
 	pending       *authResult // of the credentials check that suspended the connection, once there
 }
-
-// ID is unique in the life of the server.
-func (c *Conn) ID() uint64 { return c.id }
 
 // Meta is what was known when the connection was accepted; read only.
 func (c *Conn) Meta() *Meta { return c.meta }
@@ -136,23 +121,6 @@ func (c *Conn) Connected() bool { return c.has(flagConnectSeen) }
 // TakesInfo tells whether the client understands an INFO at any time.
 func (c *Conn) TakesInfo() bool { return c.has(flagAsyncInfo) }
 
-// Reason is why the connection ended, ReasonNone while it is open.
-func (c *Conn) Reason() Reason { return Reason(c.reason.Load()) }
-
-// Counters returns the connection's traffic so far.
-func (c *Conn) Counters() Counters {
-	return Counters{c.inMessages.Load(), c.outMessages.Load(), c.inBytes.Load(), c.outBytes.Load()}
-}
-
-// Stalls is how often the client was paused because a subscriber did not keep up.
-func (c *Conn) Stalls() int64 { return c.stalls.Load() }
-
-// PendingBytes is what waits to be written to the client.
-func (c *Conn) PendingBytes() int { return c.out.waiting() }
-
-// LastActivity is when the client last sent or was sent something, to about the housekeeping interval.
-func (c *Conn) LastActivity() time.Time { return time.Unix(0, c.lastActivity.Load()) }
-
 // RTT is the round-trip time that the last answered PING measured. Before that it is the time from INFO to CONNECT, and
 // 0 before CONNECT.
 func (c *Conn) RTT() time.Duration { return time.Duration(c.liveness.rtt.Load()) }
@@ -185,64 +153,17 @@ func (c *Conn) set(f flag, on bool) {
 	}
 }
 
-func (c *Conn) isClosing() bool { return c.reason.Load() != 0 }
+// input implements user.
+func (c *Conn) input(w *worker, b []byte) (used int, err error) { return w.input(c, b) }
 
-// Close ends the connection for the given reason. If text is not empty the client is told so as -ERR first;
-// what was queued for it is still written. Only the first call counts.
-func (c *Conn) Close(reason Reason, text string) { c.end(reason, text, true) }
+func (c *Conn) halted() bool { return c.has(flagSuspended) }
 
-// end is Close; without drain what is queued is dropped.
-func (c *Conn) end(reason Reason, text string, drain bool) {
-	switch {
-	case c.mark(reason):
-		c.conclude(text, drain)
-	case !drain:
-		c.cut().wake()
-	}
-}
+func (c *Conn) resume(w *worker) error { return w.resume(c) }
 
-// mark makes reason the one why c ends, unless there is one already.
-func (c *Conn) mark(reason Reason) bool { return c.reason.CompareAndSwap(0, uint32(reason)) }
+func (c *Conn) parks() bool { return true }
 
-// conclude does the rest of end for whoever marked c.
-func (c *Conn) conclude(text string, drain bool) {
-	c.removeAllSubscriptions()
-	var last []byte
-	if text != "" {
-		last = wire.AppendErr(nil, text)
-	}
-	flush, woken := c.out.close(c.engine, c.transport, last, drain)
-	woken.wake()
-	if flush {
-		w := c.engine.borrow()
-		w.drain(c)
-		c.engine.giveBack(w)
-	}
-}
+func (c *Conn) withdraw() { c.removeAllSubscriptions() }
 
-// cut drops what a closing connection has not written yet.
-func (c *Conn) cut() waiters {
-	_, woken := c.out.close(c.engine, c.transport, nil, false)
-	return woken
-}
+func (c *Conn) describe() []any { return []any{"cid", c.id, "client", c.Client().Name} }
 
-// wake implements waiter: a parked publisher reads again.
-func (c *Conn) wake() { c.transport.wake() }
-
-// ended is called by the transport once, when its reader has stopped for good. reason counts if nobody gave
-// one before.
-func (c *Conn) ended(reason Reason) {
-	c.mark(reason)
-	c.removeAllSubscriptions()
-	c.carry = nil
-	c.out.gone(c.engine, c.transport).wake()
-	c.engine.forget(c)
-}
-
-// Send queues bytes of the server's own (an INFO, say) for the client. Not for the message path.
-func (c *Conn) Send(b []byte) {
-	w := c.engine.borrow()
-	w.reply(c, b)
-	w.flush()
-	c.engine.giveBack(w)
-}
+func (c *Conn) gone() { c.engine.handler.Closed(c) }

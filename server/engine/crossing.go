@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"runnel/server/accounts"
+	"runnel/server/engine/chunks"
 	"runnel/server/engine/latency"
 	"runnel/server/engine/replies"
 	"runnel/server/engine/reserved"
@@ -84,7 +85,7 @@ func (w *worker) comeBack(outer *letter) {
 
 // tooFar tells that a message in account a does not get everywhere: nobody may have configured that knowingly.
 func (e *Engine) tooFar(a *accounts.Account, subject string) {
-	now := e.clock.Load()
+	now := e.env.Clock.Load()
 	if told := e.toldFar.Load(); now-told >= int64(time.Minute) && e.toldFar.CompareAndSwap(told, now) {
 		e.logger.Error("a message is not delivered everywhere: imports lead it on in too many ways; remove some of them",
 			"account", a.Name(), "subject", subject, "limit", waysMost)
@@ -92,7 +93,7 @@ func (e *Engine) tooFar(a *accounts.Account, subject string) {
 }
 
 // now is the time to within that of a batch or of housekeeping.
-func (e *Engine) now() time.Time { return time.Unix(0, e.clock.Load()) }
+func (e *Engine) now() time.Time { return time.Unix(0, e.env.Clock.Load()) }
 
 // request sends outer as a request to a service in the account that exports it, and tells whether somebody got it.
 func (w *worker) request(s *service, outer *letter) bool {
@@ -246,7 +247,7 @@ func (w *worker) introduce(s *service, outer *letter) []byte {
 		b = append(b, via(brief(c), s).JSON()...)
 	}
 	b = append(b, "\r\n\r\n"...)
-	if len(b) < borrowBytes {
+	if len(b) < chunks.BorrowBytes {
 		l.memory = b
 	}
 	return b

@@ -10,9 +10,9 @@ import (
 
 	"runnel/cluster/mesh"
 	"runnel/server/accounts"
-	"runnel/server/engine/chunks"
 	"runnel/server/engine/interest"
 	"runnel/server/engine/intern"
+	"runnel/server/engine/outbound"
 	"runnel/server/engine/replies"
 	"runnel/server/msgtrace"
 	"runnel/server/wire"
@@ -92,13 +92,10 @@ type Engine struct {
 	serverName string
 	settings   atomic.Pointer[Settings]
 	// traced is Config's, nil when nobody tells the ways of messages.
-	traced func(*accounts.Account, string, *msgtrace.Trace)
-	chunks chunks.Pools
-	names  intern.Table
-	nextID atomic.Uint64
-	// clock is unix nanoseconds, renewed by housekeeping and by pollers once a batch: good for time-outs,
-	// free to read.
-	clock     atomic.Int64
+	traced    func(*accounts.Account, string, *msgtrace.Trace)
+	env       outbound.Env // its clock is renewed by housekeeping and by pollers once a batch
+	names     intern.Table
+	nextID    atomic.Uint64
 	ended     atomic.Int64 // connections that are gone
 	slow      slowCounters
 	stalled   atomic.Int64
@@ -114,7 +111,7 @@ type Engine struct {
 
 	// mu guards what follows.
 	mu         sync.Mutex
-	conns      []*Conn // by slot; nil where free
+	lines      []*line // by slot; nil where free
 	slots      []int32 // free slots
 	byID       map[uint64]*Conn
 	workers    []*totals // of the workers in use
@@ -139,7 +136,8 @@ func New(cfg Config) (*Engine, error) {
 		links:      make(map[*mesh.Link]struct{}),
 	}
 	e.settings.Store(&cfg.Settings)
-	e.clock.Store(time.Now().UnixNano())
+	e.env.Most = func() int { return e.settings.Load().MaxPendingBytes }
+	e.env.Clock.Store(time.Now().UnixNano())
 	ctx, cancel := context.WithCancel(context.Background())
 	e.stop = cancel
 	e.running.Go(func() { e.housekeeping(ctx) })
@@ -165,11 +163,11 @@ func (e *Engine) Close() {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
-	for _, c := range e.Conns() {
-		c.end(ReasonShutdown, "", true)
+	for _, l := range e.open() {
+		l.end(ReasonShutdown, "", true)
 	}
-	for _, c := range e.Conns() {
-		c.end(ReasonShutdown, "", false)
+	for _, l := range e.open() {
+		l.end(ReasonShutdown, "", false)
 	}
 	e.stop()
 	e.stopPollers()
@@ -248,7 +246,9 @@ func (e *Engine) Counters() Counters {
 // NewConn makes a connection that is not served yet, so that its INFO can be written and its TLS handshake
 // done first. Give it to Serve, or forget it.
 func (e *Engine) NewConn(m *Meta) *Conn {
-	c := &Conn{engine: e, id: e.nextID.Add(1), meta: m}
+	c := &Conn{line: line{engine: e, id: e.nextID.Add(1)}, meta: m}
+	c.user = c
+	c.out.Open(&e.env)
 	c.flags.Store(uint32(defaultFlags))
 	c.lastActivity.Store(m.Start.UnixNano())
 	return c
@@ -265,34 +265,49 @@ func (e *Engine) enter() bool {
 	return true
 }
 
-// register gives c a slot. It fails when the engine is closed.
-func (e *Engine) register(c *Conn) bool {
+// register gives l a slot. It fails when the engine is closed.
+func (e *Engine) register(l *line) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
 		return false
 	}
 	if n := len(e.slots); n > 0 {
-		c.slot = e.slots[n-1]
+		l.slot = e.slots[n-1]
 		e.slots = e.slots[:n-1]
-		e.conns[c.slot] = c
+		e.lines[l.slot] = l
 	} else {
-		c.slot = int32(len(e.conns))
-		e.conns = append(e.conns, c)
+		l.slot = int32(len(e.lines))
+		e.lines = append(e.lines, l)
 	}
-	e.byID[c.id] = c
+	if c, ok := l.user.(*Conn); ok {
+		e.byID[l.id] = c
+	}
 	return true
 }
 
-// forget is the last thing that happens to a connection.
-func (e *Engine) forget(c *Conn) {
+// forget is the last thing that happens to a line.
+func (e *Engine) forget(l *line) {
 	e.mu.Lock()
-	e.conns[c.slot] = nil
-	e.slots = append(e.slots, c.slot)
-	delete(e.byID, c.id)
+	e.lines[l.slot] = nil
+	e.slots = append(e.slots, l.slot)
+	delete(e.byID, l.id)
 	e.mu.Unlock()
 	e.ended.Add(1)
-	e.handler.Closed(c)
+	l.user.gone()
+}
+
+// open returns the lines that are served now.
+func (e *Engine) open() []*line {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := make([]*line, 0, len(e.lines)-len(e.slots))
+	for _, l := range e.lines {
+		if l != nil {
+			all = append(all, l)
+		}
+	}
+	return all
 }
 
 // Conns returns the connections that are served now.
@@ -300,8 +315,11 @@ func (e *Engine) Conns() []*Conn {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	all := make([]*Conn, 0, len(e.byID))
-	for _, c := range e.conns {
-		if c != nil {
+	for _, l := range e.lines {
+		if l == nil {
+			continue
+		}
+		if c, ok := l.user.(*Conn); ok {
 			all = append(all, c)
 		}
 	}
@@ -331,11 +349,11 @@ func (e *Engine) SlowConsumers() int64 { return e.slow.pending.Load() + e.slow.d
 // Stalled is how often a publisher was paused for a slow subscriber.
 func (e *Engine) Stalled() int64 { return e.stalled.Load() }
 
-// slowConsumer cuts c off. sub is the subscription that was delivered to last, nil when not known. Whoever finds out has
-// others to serve, so what c has subscribed to is removed by its own reader, which ends now.
-func (e *Engine) slowConsumer(c *Conn, reason Reason, sub *accounts.Subscription) {
-	if !c.mark(reason) {
-		c.cut().wake() // it was ending already, perhaps for the same reason
+// slowConsumer cuts a line off. sub is the subscription that was delivered to last, nil when not known. Whoever finds out has
+// others to serve, so what it has subscribed to is removed by its own reader, which ends now.
+func (e *Engine) slowConsumer(l *line, reason Reason, sub *accounts.Subscription) {
+	if !l.mark(reason) {
+		l.cut().Wake() // it was ending already, perhaps for the same reason
 		return
 	}
 	counter := &e.slow.pending
@@ -343,13 +361,13 @@ func (e *Engine) slowConsumer(c *Conn, reason Reason, sub *accounts.Subscription
 		counter = &e.slow.deadline
 	}
 	counter.Add(1)
-	if a := c.Account(); a != nil {
+	if a := l.user.Account(); a != nil {
 		a.Traffic.SlowConsumers.Add(1)
 	}
-	args := []any{"cid", c.id, "reason", reason.String(), "pending_bytes", c.PendingBytes(), "client", c.Client().Name}
+	args := append(l.user.describe(), "reason", reason.String(), "pending_bytes", l.PendingBytes())
 	if sub != nil {
 		args = append(args, "subject", sub.Subject, "sid", sub.SID)
 	}
 	e.logger.Warn("slow consumer", args...)
-	c.cut().wake()
+	l.cut().Wake()
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"runnel/server/accounts"
+	"runnel/server/engine/chunks"
+	"runnel/server/engine/outbound"
 	"runnel/server/wire"
 )
 
@@ -71,7 +73,7 @@ func (x *fixture) connect(tr transport, user string) *Conn {
 	x.t.Helper()
 	c := x.NewConn(&Meta{Start: time.Now()})
 	c.transport = tr
-	if !x.register(c) {
+	if !x.register(&c.line) {
 		x.t.Fatal("the engine is closed")
 	}
 	c.introduce(&wire.Connect{Headers: true, Echo: true})
@@ -81,6 +83,15 @@ func (x *fixture) connect(tr transport, user string) *Conn {
 	}
 	c.bind(id)
 	return c
+}
+
+// crowd has more wait for c than publishers should add to.
+func (x *fixture) crowd(c *Conn) {
+	var none, much chunks.Batch
+	much.Own = make([]byte, outbound.SoftLimit(x.Settings().MaxPendingBytes)+1)
+	c.out.Claim(&none)
+	c.out.Claim(&much)
+	c.out.Release(c.transport, &none, 0)
 }
 
 // subscribe subscribes c and fails the test if that fails.
@@ -102,9 +113,9 @@ func (d *discarding) write(_ *worker, buffers [][]byte) (n int, _ error) {
 	d.bytes += n
 	return n, nil
 }
-func (d *discarding) arm()   {}
-func (d *discarding) shut()  {}
-func (d *discarding) close() {}
+func (d *discarding) Arm()   {}
+func (d *discarding) Shut()  {}
+func (d *discarding) Close() {}
 func (d *discarding) wake()  {}
 
 // errBroken is what the socket of a peer that is gone says.

@@ -43,7 +43,7 @@ func TestPings(t *testing.T) {
 		}
 		now = now.Add(step.after)
 		socket.got = nil
-		x.check(c, s, now)
+		x.check(&c.line, s, now)
 		if got := string(socket.got); got != step.want {
 			t.Fatalf("%s: sent %q, want %q", step.name, got, step.want)
 		}
@@ -79,7 +79,7 @@ func TestSlots(t *testing.T) {
 		a.ended(ReasonClientClosed)
 		b.ended(ReasonClientClosed)
 	}
-	if n := len(x.conns); n != 2 {
+	if n := len(x.lines); n != 2 {
 		t.Errorf("%d places for two connections at a time", n)
 	}
 }
@@ -108,7 +108,7 @@ func TestStaleStage(t *testing.T) {
 func TestWorkerForgetsSlowTarget(t *testing.T) {
 	x := newFixture(t, openConfig)
 	slow := x.connect(&fakeSocket{t: t, generous: true}, "")
-	slow.out.queue.Append(&x.chunks, make([]byte, parkBytes+1))
+	x.crowd(slow)
 	slow.Send([]byte("PING\r\n"))
 	if w := x.borrow(); w.slow != nil {
 		t.Error("a worker that is given back still names a slow target")
@@ -135,9 +135,9 @@ func TestIdleSweep(t *testing.T) {
 		return weak.Make(c)
 	}()
 	p.begin()
-	x.clock.Add(2 * sweepInterval)
+	x.env.Clock.Add(2 * sweepInterval)
 	x.sweepIdle() // leaves the one that is in use
-	if p.w.swept >= x.clock.Load() {
+	if p.w.swept >= x.env.Clock.Load() {
 		t.Error("swept in a batch")
 	}
 	p.begun = false // not Flush, which sweeps

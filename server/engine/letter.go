@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"runnel/server/accounts"
+	"runnel/server/engine/chunks"
 	"runnel/server/msgtrace"
 	"runnel/server/wire"
 )
@@ -139,7 +140,7 @@ func (w *worker) sendToGroup(group []target) bool {
 	for _, patient := range [...]bool{false, true} {
 		for i := range n {
 			t := &group[(first+i)%n]
-			if c := t.conn; c != nil && (c.isClosing() || !patient && c.crowded()) {
+			if c := t.conn; c != nil && (c.isClosing() || !patient && c.out.Crowded()) {
 				continue
 			}
 			if w.sendTo(t) {
@@ -202,23 +203,23 @@ func (w *worker) stageLetter(t *target, bare bool) {
 	if bare {
 		header = nil
 	}
-	s := w.stageFor(t.conn)
-	need := len("HMSG   ") + len(l.subject) + len(t.sub.SID) + len(head) + ownBytes(header) + ownBytes(l.payload) + len("\r\n")
-	if s.full(need) {
+	s := w.stageFor(&t.conn.line)
+	need := len("HMSG   ") + len(l.subject) + len(t.sub.SID) + len(head) + chunks.OwnBytes(header) + chunks.OwnBytes(l.payload) + len("\r\n")
+	if s.Full(need) {
 		w.flushStage(s)
 	}
 	switch {
 	case t.prefix == nil || !l.plain():
-		s.own = appendPrefix(s.own, !bare, l.subject, t.sub.SID)
+		s.Own = appendPrefix(s.Own, !bare, l.subject, t.sub.SID)
 	case bare:
-		s.own = append(s.own, t.prefix[1:]...)
+		s.Own = append(s.Own, t.prefix[1:]...)
 	default:
-		s.own = append(s.own, t.prefix...)
+		s.Own = append(s.Own, t.prefix...)
 	}
-	s.own = append(s.own, head...)
-	s.add(header)
-	s.add(l.payload)
-	s.own = append(s.own, "\r\n"...)
+	s.Own = append(s.Own, head...)
+	s.Add(header)
+	s.Add(l.payload)
+	s.Own = append(s.Own, "\r\n"...)
 	s.messages++
 	s.payload += len(header) + len(l.payload)
 	s.last, s.from = t.sub, w.from

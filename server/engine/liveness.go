@@ -62,10 +62,10 @@ func (e *Engine) housekeeping(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-timer.C:
-			e.clock.Store(now.UnixNano())
+			e.env.Clock.Store(now.UnixNano())
 			s := e.settings.Load()
-			for _, c := range e.Conns() {
-				e.check(c, s, now)
+			for _, l := range e.open() {
+				e.check(l, s, now)
 			}
 			e.sweepIdle()
 			e.expire(now)
@@ -93,19 +93,29 @@ func (e *Engine) sweepIdle() {
 	}
 }
 
-// check does what is due for one connection. It takes no lock unless something is.
-func (e *Engine) check(c *Conn, s *Settings, now time.Time) {
+// check does what is due for one line. It takes no lock unless something is.
+func (e *Engine) check(l *line, s *Settings, now time.Time) {
 	stuck := time.Duration(0)
-	if since := c.out.stuckSince.Load(); since != 0 {
+	if since := l.out.StuckSince(); since != 0 {
 		stuck = now.Sub(time.Unix(0, since))
 	}
 	switch {
-	case c.isClosing():
-		if stuck > min(closingTime, s.WriteDeadline) {
-			c.end(c.Reason(), "", false)
+	case l.isClosing():
+		if stuck > min(closingTime, l.writeDeadline(s)) {
+			l.end(l.Reason(), "", false)
 		}
-	case stuck > s.WriteDeadline:
-		e.slowConsumer(c, ReasonSlowDeadline, nil)
+	case stuck > l.writeDeadline(s):
+		e.slowConsumer(l, ReasonSlowDeadline, nil)
+	default:
+		if c, ok := l.user.(*Conn); ok {
+			e.checkClient(c, s, now)
+		}
+	}
+}
+
+// checkClient is check for a client that is neither closing nor slow.
+func (e *Engine) checkClient(c *Conn, s *Settings, now time.Time) {
+	switch {
 	case !c.has(flagIdentified) && e.handler.AuthRequired(c):
 		limit := cmp.Or(c.meta.AuthTimeout, s.AuthTimeout)
 		if c.has(flagSuspended) {

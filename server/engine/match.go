@@ -396,7 +396,7 @@ func (e *entry) resolve(found []*subjects.Entry[*accounts.Subscription], subject
 }
 
 // crowded tells whether more than the soft limit waits for the target.
-func (t *target) crowded() bool { return t.conn != nil && t.conn.crowded() }
+func (t *target) crowded() bool { return t.conn != nil && t.conn.out.Crowded() }
 
 // await has w woken when a target of e that is crowded has drained, of a queue group one of them. It tells
 // whether there is one whose drain must be waited for; queue is as in [Publisher.Deliver].
@@ -418,7 +418,7 @@ func (e *entry) await(queue string, w interface{ Wake() }) bool {
 
 // awaitGroup waits for any member if none keeps up. Those that are closing do not count.
 func awaitGroup(group []target, w interface{ Wake() }) (waits bool) {
-	keepsUp := func(t target) bool { return t.conn == nil || !t.conn.isClosing() && !t.conn.crowded() }
+	keepsUp := func(t target) bool { return t.conn == nil || !t.conn.isClosing() && !t.conn.out.Crowded() }
 	if slices.ContainsFunc(group, keepsUp) {
 		return false
 	}
@@ -431,7 +431,7 @@ func awaitGroup(group []target, w interface{ Wake() }) (waits bool) {
 }
 
 func (t *target) await(w interface{ Wake() }) bool {
-	return t.conn.out.park(t.conn.engine, alarm{w})
+	return t.conn.out.Park(w)
 }
 
 // sweep drops what no longer holds, so that closed connections are not kept alive.

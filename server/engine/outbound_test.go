@@ -64,11 +64,11 @@ func (f *fakeSocket) write(_ *worker, buffers [][]byte) (int, error) {
 	return n, err
 }
 
-func (f *fakeSocket) arm()  { f.arms++ }
-func (f *fakeSocket) shut() { f.shuts++ }
+func (f *fakeSocket) Arm()  { f.arms++ }
+func (f *fakeSocket) Shut() { f.shuts++ }
 func (f *fakeSocket) wake() { f.woken++ }
 
-func (f *fakeSocket) close() {
+func (f *fakeSocket) Close() {
 	if f.writing {
 		f.t.Error("the descriptor is closed while somebody writes")
 	}
@@ -120,11 +120,11 @@ func (p *play) flush() {
 	}
 	p.busy[i] = true
 	defer func() { p.busy[i] = false }()
-	s := w.stageFor(p.conn)
+	s := w.stageFor(&p.conn.line)
 	content := randomBytes(p.random, 1+p.random.IntN(3000))
 	half := p.random.IntN(len(content))
-	s.own = append(s.own, content[:half]...)
-	s.borrow(content[half:])
+	s.Own = append(s.Own, content[:half]...)
+	s.Borrow(content[half:])
 	if !p.closing && !p.cut {
 		p.want = append(p.want, content...)
 	}
@@ -140,7 +140,7 @@ func (p *play) edge() {
 	p.socket.full = false
 	p.busy[i] = true
 	defer func() { p.busy[i] = false }()
-	w.drain(p.conn)
+	w.drain(&p.conn.line)
 }
 
 func (p *play) end(drain bool) {
@@ -154,8 +154,8 @@ func (p *play) end(drain bool) {
 	p.conn.end(ReasonKicked, text, drain)
 	// Others use memory that is free again.
 	for _, size := range []int{chunks.Small, chunks.Large} {
-		c := p.x.chunks.Get(size)
-		p.x.chunks.Put(append(c, randomBytes(p.random, size)...))
+		c := p.x.env.Chunks.Get(size)
+		p.x.env.Chunks.Put(append(c, randomBytes(p.random, size)...))
 	}
 }
 
@@ -221,8 +221,8 @@ func TestOutboundOrder(t *testing.T) {
 			t.Fatalf("seed %d: %d bytes written, %d flushed, alike in the first %d; %d wait",
 				seed, len(p.socket.got), len(p.want), alike(p.socket.got, p.want), p.conn.PendingBytes())
 		}
-		if p.conn.out.stuckSince.Load() != 0 {
-			t.Fatalf("seed %d: nothing waits, and yet since %d", seed, p.conn.out.stuckSince.Load())
+		if p.conn.out.StuckSince() != 0 {
+			t.Fatalf("seed %d: nothing waits, and yet since %d", seed, p.conn.out.StuckSince())
 		}
 		p.gone()
 	}
@@ -275,78 +275,6 @@ func TestOutboundEnd(t *testing.T) {
 	}
 }
 
-// TestParkOnce: a publisher that is parked again and again for the same connection is kept, and woken, once.
-func TestParkOnce(t *testing.T) {
-	x := newFixture(t, openConfig)
-	slow := x.connect(&fakeSocket{t: t, random: rand.New(rand.NewPCG(1, 1))}, "")
-	sleeper := &fakeSocket{t: t}
-	publisher := x.connect(sleeper, "")
-	if slow.out.park(x.Engine, publisher) {
-		t.Error("parked although nothing waits")
-	}
-	slow.out.queue.Append(&x.chunks, make([]byte, parkBytes+1))
-	for range 100 {
-		if !slow.out.park(x.Engine, publisher) {
-			t.Fatal("not parked although much waits")
-		}
-	}
-	if n := len(slow.out.parked); n != 1 {
-		t.Errorf("kept %d times, want once", n)
-	}
-	slow.out.writing = true
-	if _, woken := slow.out.took(x.Engine, slow.transport, parkBytes/2, parkBytes/2); len(woken) != 0 {
-		t.Errorf("woken with %d bytes waiting", slow.PendingBytes())
-	}
-	slow.out.writing = true
-	_, woken := slow.out.took(x.Engine, slow.transport, parkBytes/2, parkBytes/2)
-	woken.wake()
-	if sleeper.woken != 1 || len(slow.out.parked) != 0 {
-		t.Errorf("woken %d times, %d still parked, want once and none", sleeper.woken, len(slow.out.parked))
-	}
-}
-
-// counting counts how often it is woken.
-type counting int
-
-func (c *counting) Wake() { *c++ }
-
-// TestSoftLimit: publishers are parked before their target is cut off, also where little may wait.
-func TestSoftLimit(t *testing.T) {
-	x := newFixture(t, openConfig)
-	socket := &fakeSocket{t: t}
-	c := x.connect(socket, "")
-	for _, tt := range []struct{ most, want int }{
-		{64 << 20, parkBytes},
-		{parkBytes, parkBytes / 2},
-		{1000, 500},
-		{1, 0},
-	} {
-		s := x.Settings()
-		s.MaxPendingBytes = tt.most
-		x.SetSettings(s)
-		if got := x.softLimit(); got != tt.want {
-			t.Errorf("max_pending %d: soft limit %d, want %d", tt.most, got, tt.want)
-		}
-		c.out.queue.Append(&x.chunks, make([]byte, tt.want))
-		c.out.queued(x.Engine)
-		woken := new(counting)
-		a := alarm{woken}
-		if c.crowded() || c.out.park(x.Engine, a) {
-			t.Errorf("max_pending %d: crowded with %d bytes", tt.most, tt.want)
-		}
-		c.out.queue.Append(&x.chunks, make([]byte, 1))
-		if !c.crowded() || !c.out.park(x.Engine, a) || !c.out.park(x.Engine, alarm{woken}) {
-			t.Errorf("max_pending %d: not crowded with %d bytes", tt.most, tt.want+1)
-		}
-		c.out.writing = true
-		_, parked := c.out.took(x.Engine, socket, tt.want+1, tt.want+1)
-		parked.wake()
-		if *woken != 1 {
-			t.Errorf("max_pending %d: woken %d times, want once", tt.most, *woken)
-		}
-	}
-}
-
 // TestEndWakes: publishers do not wait for a connection that is going.
 func TestEndWakes(t *testing.T) {
 	x := newFixture(t, openConfig)
@@ -358,8 +286,8 @@ func TestEndWakes(t *testing.T) {
 		slow := x.connect(&fakeSocket{t: t, random: rand.New(rand.NewPCG(1, 1)), generous: true}, "")
 		sleeper := &fakeSocket{t: t}
 		publisher := x.connect(sleeper, "")
-		slow.out.queue.Append(&x.chunks, make([]byte, parkBytes+1))
-		if !slow.out.park(x.Engine, publisher) {
+		x.crowd(slow)
+		if !slow.out.Park((*parkedLine)(&publisher.line)) {
 			t.Fatal("not parked although much waits")
 		}
 		end(slow)
@@ -376,7 +304,7 @@ func TestSlowConsumerOnce(t *testing.T) {
 		c := x.connect(&fakeSocket{t: t, generous: true}, "")
 		var all sync.WaitGroup
 		for range 4 {
-			all.Go(func() { x.slowConsumer(c, ReasonSlowPending, nil) })
+			all.Go(func() { x.slowConsumer(&c.line, ReasonSlowPending, nil) })
 		}
 		all.Wait()
 		if got := x.SlowConsumers(); got != round+1 {
@@ -392,7 +320,7 @@ func TestSlowConsumerRemovesItself(t *testing.T) {
 	c := x.connect(&fakeSocket{t: t, generous: true}, "")
 	x.subscribe(c, "a", "", "1")
 	interested := func() int { return len(c.Account().Interest().Match([]byte("a"), nil)) }
-	x.slowConsumer(c, ReasonSlowPending, nil)
+	x.slowConsumer(&c.line, ReasonSlowPending, nil)
 	if n := interested(); n != 1 {
 		t.Errorf("%d subscriptions are left to the reader, want 1", n)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"runnel/server/engine/chunks"
 	"runnel/server/engine/sockets"
-	"runnel/server/wire"
 )
 
 const (
@@ -45,11 +44,11 @@ type poller struct {
 	woken []*pollTransport
 }
 
-// pollTransport is the transport of one connection of a poller. All but poller, conn and fd belong to the
+// pollTransport is the transport of one connection of a poller. All but poller, line and fd belong to the
 // poller's goroutine.
 type pollTransport struct {
 	poller *poller
-	conn   *Conn
+	line   *line
 	fd     int32
 
 	queued bool  // is in again
@@ -98,36 +97,37 @@ func newPoller(e *Engine) (*poller, error) {
 	}, nil
 }
 
-// poll serves c from a poller if nc is plain TCP. The descriptor leaves the care of Go's own poller.
-func (e *Engine) poll(c *Conn, nc net.Conn, info *wire.Info) bool {
+// poll serves l from a poller if nc is plain TCP. The descriptor leaves the care of Go's own poller. It is not ok when
+// the server is going down.
+func (e *Engine) poll(l *line, nc net.Conn, first []byte) (served, ok bool) {
 	tcp, ok := nc.(*net.TCPConn)
 	if !ok || len(e.pollers) == 0 {
-		return false
+		return false, false
 	}
 	fd, err := sockets.Duplicate(tcp)
 	if err != nil {
-		return false
+		return false, false
 	}
 	_ = tcp.Close() // the duplicate keeps the connection
-	p := e.pollers[c.id%uint64(len(e.pollers))]
-	t := &pollTransport{poller: p, conn: c, fd: fd}
-	c.transport = t
-	if !e.register(c) {
+	p := e.pollers[l.id%uint64(len(e.pollers))]
+	t := &pollTransport{poller: p, line: l, fd: fd}
+	l.transport = t
+	if !e.register(l) {
 		sockets.Close(fd) // the server is going down
-		return true
+		return true, false
 	}
-	if info != nil {
-		c.Send(info.Append(nil))
+	if len(first) > 0 {
+		l.Send(first)
 	}
 	p.add(t)
-	return true
+	return true, true
 }
 
 // add begins to watch a connection.
 func (p *poller) add(t *pollTransport) {
 	switch watched, err := p.watch(t); {
 	case err != nil:
-		p.engine.logger.Error("watch connection", "cid", t.conn.id, "error", err)
+		p.engine.logger.Error("watch connection", "cid", t.line.id, "error", err)
 		p.end(t, ReasonReadError)
 	case !watched:
 		p.end(t, ReasonShutdown)
@@ -151,7 +151,7 @@ func (p *poller) watch(t *pollTransport) (watched bool, err error) {
 func (p *poller) run() {
 	for !p.stop.Load() {
 		n := p.wait()
-		p.engine.clock.Store(time.Now().UnixNano())
+		p.engine.env.Clock.Store(time.Now().UnixNano())
 		p.offset = 0
 		p.turn, p.again = p.again, p.turn[:0]
 		for i := range n {
@@ -194,7 +194,7 @@ func (p *poller) event(ev sockets.Event) {
 		return // ended in this turn
 	}
 	if ev.Writable {
-		p.w.drain(t.conn)
+		p.w.drain(t.line)
 	}
 	if ev.Hangup {
 		t.hangup = true
@@ -213,7 +213,7 @@ func (p *poller) answer() {
 	p.mu.Unlock()
 	for _, t := range woken {
 		t.until = 0
-		if !t.ended && t.conn.has(flagSuspended) && !t.conn.suspended() {
+		if !t.ended && t.line.user.halted() && !t.line.user.suspended() {
 			p.resume(t)
 		}
 		p.later(t)
@@ -222,18 +222,18 @@ func (p *poller) answer() {
 
 // resume goes on with a connection whose credentials were checked elsewhere, first with what it had sent.
 func (p *poller) resume(t *pollTransport) {
-	c := t.conn
-	if err := p.w.resume(c); err != nil {
+	l := t.line
+	if err := l.user.resume(p.w); err != nil {
 		return // ended; the hang-up follows
 	}
-	if len(c.carry) == 0 {
+	if len(l.carry) == 0 {
 		return
 	}
-	sent := c.carry
-	c.carry = nil
+	sent := l.carry
+	l.carry = nil
 	p.input(t, sent)
 	p.w.flush() // sent may be borrowed, and is not the poller's to keep
-	p.engine.chunks.Put(sent)
+	p.engine.env.Chunks.Put(sent)
 }
 
 // later has t read in the next turn.
@@ -246,33 +246,33 @@ func (p *poller) later(t *pollTransport) {
 
 // read reads t once and processes what came.
 func (p *poller) read(t *pollTransport) {
-	c := t.conn
+	l := t.line
 	switch {
 	case t.ended || t.until != 0:
 		return // what there is to read is looked at when it is no longer parked
-	case c.isClosing():
+	case l.isClosing():
 		p.discard(t)
 		return
-	case c.has(flagSuspended):
+	case l.user.halted():
 		return // waking reads it
-	case cap(c.carry) > chunks.Large:
+	case cap(l.carry) > chunks.Large:
 		p.readLarge(t)
 		return
 	}
-	if len(p.buf)-p.offset < max(len(c.carry)+lineRoom, readRoom) {
+	if len(p.buf)-p.offset < max(len(l.carry)+lineRoom, readRoom) {
 		p.w.flush()
 		p.offset = 0
 	}
 	buf := p.buf[p.offset:]
-	have := copy(buf, c.carry)
+	have := copy(buf, l.carry)
 	n, err := sockets.Read(t.fd, buf[have:])
 	if n == 0 {
 		p.nothing(t, err)
 		return
 	}
-	if c.carry != nil {
-		p.engine.chunks.Put(c.carry)
-		c.carry = nil
+	if l.carry != nil {
+		p.engine.env.Chunks.Put(l.carry)
+		l.carry = nil
 	}
 	end := have + n
 	p.offset += end
@@ -296,16 +296,16 @@ func (p *poller) nothing(t *pollTransport, err error) {
 
 // readLarge reads the rest of a message that is kept in memory of just its size straight to there.
 func (p *poller) readLarge(t *pollTransport) {
-	c := t.conn
-	n, err := sockets.Read(t.fd, c.carry[len(c.carry):cap(c.carry)])
+	l := t.line
+	n, err := sockets.Read(t.fd, l.carry[len(l.carry):cap(l.carry)])
 	if n == 0 {
 		p.nothing(t, err)
 		return
 	}
-	c.carry = c.carry[:len(c.carry)+n]
-	if len(c.carry) == cap(c.carry) {
-		whole := c.carry
-		c.carry = nil
+	l.carry = l.carry[:len(l.carry)+n]
+	if len(l.carry) == cap(l.carry) {
+		whole := l.carry
+		l.carry = nil
 		p.input(t, whole)
 		p.w.flush()
 	}
@@ -314,9 +314,9 @@ func (p *poller) readLarge(t *pollTransport) {
 
 // input processes bytes of t and keeps what is left of them.
 func (p *poller) input(t *pollTransport, b []byte) {
-	c := t.conn
-	used, err := p.w.input(c, b)
-	if p.w.pressed && !p.engine.settings.Load().NoStall {
+	l := t.line
+	used, err := l.user.input(p.w, b)
+	if p.w.pressed && l.user.parks() && !p.engine.settings.Load().NoStall {
 		p.pause(t)
 	}
 	if err != nil && !errors.Is(err, errSuspended) {
@@ -330,12 +330,12 @@ func (p *poller) input(t *pollTransport, b []byte) {
 	// What was read before a check of credentials may be more than a frame, and is not read into further.
 	want := len(rest)
 	if err == nil {
-		want = max(want, p.w.parser.Need())
+		want = max(want, p.w.need)
 	}
 	if len(rest) <= chunks.Large && want <= chunks.Large {
-		c.carry = append(p.engine.chunks.Get(len(rest)), rest...)
+		l.carry = append(p.engine.env.Chunks.Get(len(rest)), rest...)
 	} else {
-		c.carry = append(make([]byte, 0, want), rest...)
+		l.carry = append(make([]byte, 0, want), rest...)
 	}
 }
 
@@ -358,14 +358,14 @@ func (p *poller) discard(t *pollTransport) {
 func (p *poller) park() {
 	slow, publisher := p.w.slow, p.w.pressing
 	p.w.slow, p.w.pressing = nil, nil
-	if slow == nil || publisher == nil || publisher == slow {
+	if slow == nil || publisher == nil || publisher == slow || !publisher.user.parks() {
 		return
 	}
 	t, ok := publisher.transport.(*pollTransport)
 	if !ok || t.ended || t.until != 0 {
 		return
 	}
-	if p.engine.settings.Load().NoStall || !slow.out.park(p.engine, publisher) {
+	if p.engine.settings.Load().NoStall || !slow.out.Park((*parkedLine)(publisher)) {
 		return
 	}
 	p.pause(t)
@@ -374,7 +374,7 @@ func (p *poller) park() {
 // pause lets t wait for parkTime, or until it is woken.
 func (p *poller) pause(t *pollTransport) {
 	t.until = time.Now().Add(parkTime).UnixNano()
-	t.conn.stalls.Add(1)
+	t.line.stalls.Add(1)
 	p.engine.stalled.Add(1)
 	if !t.listed {
 		t.listed = true
@@ -407,10 +407,10 @@ func (p *poller) end(t *pollTransport, reason Reason) {
 	delete(p.conns, t.fd)
 	p.mu.Unlock()
 	t.ended = true
-	if t.conn.carry != nil {
-		p.engine.chunks.Put(t.conn.carry)
+	if t.line.carry != nil {
+		p.engine.env.Chunks.Put(t.line.carry)
 	}
-	t.conn.ended(reason)
+	t.line.ended(reason)
 }
 
 // endAll ends what is left when the engine stops.
@@ -433,11 +433,11 @@ func (t *pollTransport) write(w *worker, buffers [][]byte) (int, error) {
 }
 
 // arm has nothing to do: the edge comes by itself.
-func (t *pollTransport) arm() {}
+func (t *pollTransport) Arm() {}
 
-func (t *pollTransport) shut() { sockets.Shutdown(t.fd) }
+func (t *pollTransport) Shut() { sockets.Shutdown(t.fd) }
 
-func (t *pollTransport) close() { sockets.Close(t.fd) }
+func (t *pollTransport) Close() { sockets.Close(t.fd) }
 
 func (t *pollTransport) wake() {
 	p := t.poller

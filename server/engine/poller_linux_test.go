@@ -28,12 +28,12 @@ func TestParkListIsBounded(t *testing.T) {
 	x := newFixture(t, openConfig)
 	p := idlePoller(t, x)
 	slow := x.connect(&fakeSocket{t: t, random: rand.New(rand.NewPCG(1, 1))}, "")
-	slow.out.queue.Append(&x.chunks, make([]byte, parkBytes+1))
+	x.crowd(slow)
 	publisher := &pollTransport{poller: p, fd: -1}
-	publisher.conn = x.connect(publisher, "")
+	publisher.line = &x.connect(publisher, "").line
 	for turn := range 100 {
 		publisher.until = 0 // as for one that was woken
-		p.w.slow, p.w.pressing = slow, publisher.conn
+		p.w.slow, p.w.pressing = &slow.line, publisher.line
 		p.park()
 		if publisher.until == 0 {
 			t.Fatalf("turn %d: not parked although much waits", turn)
@@ -59,10 +59,10 @@ func TestAddAfterEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := &pollTransport{poller: p, fd: int32(pair[0])}
-	late.conn = x.connect(late, "")
+	late.line = &x.connect(late, "").line
 	p.endAll()
 	p.add(late)
-	if got := late.conn.Reason(); got != ReasonShutdown || x.ConnCount() != 0 {
+	if got := late.line.Reason(); got != ReasonShutdown || x.ConnCount() != 0 {
 		t.Errorf("reason = %q, %d connections left, want %q and none", got, x.ConnCount(), ReasonShutdown)
 	}
 	if n, err := unix.Read(pair[1], make([]byte, 1)); n != 0 || err != nil {

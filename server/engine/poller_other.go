@@ -2,11 +2,7 @@
 
 package engine
 
-import (
-	"net"
-
-	"runnel/server/wire"
-)
+import "net"
 
 // poller exists on Linux only; here every connection has a goroutine.
 type poller struct{}
@@ -17,4 +13,4 @@ func (e *Engine) stopPollers() {}
 
 func (e *Engine) closePollers() {}
 
-func (e *Engine) poll(*Conn, net.Conn, *wire.Info) bool { return false }
+func (e *Engine) poll(*line, net.Conn, []byte) (served, ok bool) { return false, false }

@@ -25,7 +25,7 @@ const (
 // socket did not take, a second goroutine lives for as long as there is something to write.
 type goTransport struct {
 	engine *Engine
-	conn   *Conn
+	line   *line
 	net    net.Conn
 	try    *sockets.Writer // nil when the connection cannot be written without waiting
 	woken  chan struct{}
@@ -47,22 +47,32 @@ func (e *Engine) Serve(c *Conn, nc net.Conn, info *wire.Info) {
 		return
 	}
 	defer e.running.Done()
-	if e.poll(c, nc, info) {
-		return
+	var first []byte
+	if info != nil {
+		first = info.Append(nil)
 	}
-	t := &goTransport{engine: e, conn: c, net: nc, try: sockets.NewWriter(nc), woken: make(chan struct{}, 1)}
-	c.transport = t
-	if !e.register(c) {
-		_ = nc.Close() // as above
-		return
+	e.serve(&c.line, nc, first)
+}
+
+// serve runs a line on nc; first is written before anything else. It is false when the server is going down.
+func (e *Engine) serve(l *line, nc net.Conn, first []byte) bool {
+	if served, ok := e.poll(l, nc, first); served {
+		return ok
+	}
+	t := &goTransport{engine: e, line: l, net: nc, try: sockets.NewWriter(nc), woken: make(chan struct{}, 1)}
+	l.transport = t
+	if !e.register(l) {
+		_ = nc.Close() // nobody was told anything yet
+		return false
 	}
 	e.running.Go(func() {
-		if info != nil {
-			c.Send(info.Append(nil))
+		if len(first) > 0 {
+			l.Send(first)
 		}
-		c.ended(t.read())
+		l.ended(t.read())
 		t.abandon()
 	})
+	return true
 }
 
 // read is the life of the connection. It returns why it ended.
@@ -89,12 +99,12 @@ func (t *goTransport) read() Reason {
 
 // process parses what there is, waiting out a check of credentials. dead means that the connection is ending.
 func (t *goTransport) process(b []byte) (used, need int, dead bool) {
-	e, c := t.engine, t.conn
+	e, l := t.engine, t.line
 	for {
 		w := e.borrow()
-		n, err := w.input(c, b[used:])
+		n, err := l.user.input(w, b[used:])
 		used += n
-		need = w.parser.Need()
+		need = w.need
 		w.flush()
 		slow, pressed := w.slow, w.pressed
 		e.giveBack(w)
@@ -102,33 +112,33 @@ func (t *goTransport) process(b []byte) (used, need int, dead bool) {
 		if errors.Is(err, errSuspended) && t.await() == nil {
 			continue
 		}
-		return used, need, err != nil || c.isClosing()
+		return used, need, err != nil || l.isClosing()
 	}
 }
 
 // await waits until the credentials of a suspended connection are checked, and takes over the result.
 func (t *goTransport) await() error {
-	for t.conn.suspended() {
+	for t.line.user.suspended() {
 		<-t.woken
 	}
 	w := t.engine.borrow()
 	defer t.engine.giveBack(w)
-	err := w.resume(t.conn)
+	err := t.line.user.resume(w)
 	w.flush()
 	return err
 }
 
 // park pauses the publisher for a moment: until the slow subscriber, if there is one, has drained, or because an
 // internal one pressed for it.
-func (t *goTransport) park(slow *Conn, pressed bool) {
-	behind := slow != nil && slow != t.conn
-	if !behind && !pressed || t.engine.settings.Load().NoStall {
+func (t *goTransport) park(slow *line, pressed bool) {
+	behind := slow != nil && slow != t.line
+	if !behind && !pressed || !t.line.user.parks() || t.engine.settings.Load().NoStall {
 		return
 	}
-	if waits := behind && slow.out.park(t.engine, t.conn); !waits && !pressed {
+	if waits := behind && slow.out.Park((*parkedLine)(t.line)); !waits && !pressed {
 		return
 	}
-	t.conn.stalls.Add(1)
+	t.line.stalls.Add(1)
 	t.engine.stalled.Add(1)
 	timer := time.NewTimer(parkTime)
 	defer timer.Stop()
@@ -186,7 +196,7 @@ func (t *goTransport) write(_ *worker, buffers [][]byte) (int, error) {
 	return t.try.Write(buffers)
 }
 
-func (t *goTransport) arm() {
+func (t *goTransport) Arm() {
 	if t.writer {
 		return
 	}
@@ -198,17 +208,17 @@ func (t *goTransport) arm() {
 // takes one buffer at a time: TLS and WebSocket make a record or a frame of each anyway, and a peer that is slow
 // must be seen to make progress.
 func (t *goTransport) writeRest() {
-	o := &t.conn.out
+	o := &t.line.out
 	var buffers [][]byte
 	for {
-		buffers = o.take(buffers[:0], 1, &t.writer)
+		buffers = o.Take(buffers[:0], 1, &t.writer)
 		if len(buffers) == 0 {
 			return
 		}
 		// After an error the connection is dead, and the rest forgotten.
 		err := t.writeWaiting(buffers[0])
-		_, woken := o.took(t.engine, t, len(buffers[0]), len(buffers[0]))
-		woken.wake()
+		_, woken := o.Took(t, len(buffers[0]), len(buffers[0]))
+		woken.Wake()
 		if err != nil {
 			t.fail(err)
 		}
@@ -219,7 +229,7 @@ func (t *goTransport) writeRest() {
 // fail what is written without waiting, and what TLS and WebSocket write of their own accord, such as the answer
 // to a ping.
 func (t *goTransport) writeWaiting(b []byte) error {
-	if err := t.setDeadline(time.Now().Add(t.engine.settings.Load().WriteDeadline)); err != nil {
+	if err := t.setDeadline(time.Now().Add(t.line.writeDeadline(t.engine.settings.Load()))); err != nil {
 		return err
 	}
 	if _, err := t.net.Write(b); err != nil {
@@ -230,23 +240,24 @@ func (t *goTransport) writeWaiting(b []byte) error {
 
 // setDeadline sets the write deadline, unless the connection is being closed, which has a shorter one of its own.
 func (t *goTransport) setDeadline(at time.Time) error {
-	t.conn.out.mu.Lock()
-	defer t.conn.out.mu.Unlock()
-	if t.closed {
-		return net.ErrClosed
-	}
-	return t.net.SetWriteDeadline(at)
+	err := net.ErrClosed
+	t.line.out.Guard(func() {
+		if !t.closed {
+			err = t.net.SetWriteDeadline(at)
+		}
+	})
+	return err
 }
 
 func (t *goTransport) fail(err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		t.engine.slowConsumer(t.conn, ReasonSlowDeadline, nil)
+		t.engine.slowConsumer(t.line, ReasonSlowDeadline, nil)
 		return
 	}
-	t.conn.end(ReasonWriteError, "", false)
+	t.line.end(ReasonWriteError, "", false)
 }
 
-func (t *goTransport) shut() {
+func (t *goTransport) Shut() {
 	if h, ok := t.net.(interface{ CloseRead() error }); ok && t.try != nil {
 		_ = h.CloseRead() // makes the reader return; what was written is still delivered
 		if w, ok := t.net.(interface{ CloseWrite() error }); ok {
@@ -254,17 +265,17 @@ func (t *goTransport) shut() {
 		}
 		return
 	}
-	t.close()
+	t.Close()
 }
 
-func (t *goTransport) close() {
+func (t *goTransport) Close() {
 	if t.closed {
 		return
 	}
 	t.closed = true
 	t.engine.running.Go(func() { // TLS and WebSocket say good-bye, which may wait
 		if r, ok := t.net.(ReasonCloser); ok {
-			_ = r.CloseFor(t.conn.Reason())
+			_ = r.CloseFor(t.line.Reason())
 			return
 		}
 		_ = t.net.Close()
@@ -274,9 +285,7 @@ func (t *goTransport) close() {
 // abandon closes the connection although a writer may be at it still: its reader has gone, so nobody needs
 // the rest, and the writer must not wait for its deadline.
 func (t *goTransport) abandon() {
-	t.conn.out.mu.Lock()
-	defer t.conn.out.mu.Unlock()
-	t.close()
+	t.line.out.Guard(t.Close)
 }
 
 func (t *goTransport) wake() {

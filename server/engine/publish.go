@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"runnel/server/engine/chunks"
 	"runnel/server/engine/reserved"
 	"runnel/server/msgtrace"
 	"runnel/server/wire"
@@ -82,17 +83,17 @@ func (w *worker) deliver(t *target, header bool, f *wire.Frame) bool {
 
 // stageMessage appends one delivery to the stage of the target.
 func (w *worker) stageMessage(t *target, header bool, f *wire.Frame) {
-	s := w.stageFor(t.conn)
+	s := w.stageFor(&t.conn.line)
 	tail := f.Tail
 	need := len("HMSG   ") + len(f.Subject) + len(t.sub.SID)
-	long := len(tail) >= borrowBytes
+	long := len(tail) >= chunks.BorrowBytes
 	if !long {
 		need += len(tail)
 	}
-	if s.full(need) {
+	if s.Full(need) {
 		w.flushStage(s)
 	}
-	own := s.own
+	own := s.Own
 	switch {
 	case t.prefix == nil:
 		own = appendPrefix(own, header, f.Subject, t.sub.SID)
@@ -102,10 +103,10 @@ func (w *worker) stageMessage(t *target, header bool, f *wire.Frame) {
 		own = append(own, t.prefix[1:]...)
 	}
 	if long {
-		s.own = own
-		s.borrow(tail)
+		s.Own = own
+		s.Borrow(tail)
 	} else {
-		s.own = append(own, tail...)
+		s.Own = append(own, tail...)
 	}
 	s.messages++
 	s.payload += f.BodyBytes

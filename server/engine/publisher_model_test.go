@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"runnel/server/engine/chunks"
 )
 
 // TestPublisherModel: whatever a socket takes at a time, it gets the messages of a Publisher byte for byte, and
@@ -29,9 +31,9 @@ func TestPublisherModel(t *testing.T) {
 			for range random.IntN(20) {
 				var header []byte
 				if random.IntN(2) == 0 {
-					header = give(20 + random.IntN(2*borrowBytes))
+					header = give(20 + random.IntN(2*chunks.BorrowBytes))
 				}
-				payload := give(random.IntN(3 * borrowBytes))
+				payload := give(random.IntN(3 * chunks.BorrowBytes))
 				to := fmt.Sprint("in.", random.IntN(5))
 				subject := []string{to, "shown"}[random.IntN(2)]
 				reply := []string{"", "re.ply"}[random.IntN(2)]
@@ -45,11 +47,11 @@ func TestPublisherModel(t *testing.T) {
 			given = given[:0]
 			if random.IntN(3) == 0 && socket.full {
 				socket.full = false
-				p.w.drain(c)
+				p.w.drain(&c.line)
 			}
 		}
 		socket.generous = true
-		p.w.drain(c)
+		p.w.drain(&c.line)
 		p.Close()
 		if !bytes.Equal(socket.got, want) {
 			t.Fatalf("seed %d: the socket got %d bytes, want %d", seed, len(socket.got), len(want))

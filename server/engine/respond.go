@@ -2,6 +2,7 @@ package engine
 
 import (
 	"runnel/server/accounts"
+	"runnel/server/engine/chunks"
 )
 
 // answer is what a handler says to a message. Its memory is the worker's, but for the payload.
@@ -29,7 +30,7 @@ func (m *Message) Respond(header, payload []byte) {
 func (w *worker) answer(reply, header, payload []byte) {
 	a := answer{account: w.serving.account, payload: payload}
 	a.reply, w.answersMemory = keep(w.answersMemory, reply)
-	if len(header) < borrowBytes {
+	if len(header) < chunks.BorrowBytes {
 		a.header, w.answersMemory = keep(w.answersMemory, header)
 	} else {
 		a.header = append([]byte(nil), header...) // stages borrow it

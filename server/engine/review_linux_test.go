@@ -13,12 +13,12 @@ func TestParksWhoPresses(t *testing.T) {
 	x := newFixture(t, openConfig)
 	p := idlePoller(t, x)
 	slow := x.connect(&fakeSocket{t: t, random: rand.New(rand.NewPCG(1, 1))}, "")
-	slow.out.queue.Append(&x.chunks, make([]byte, parkBytes+1))
+	x.crowd(slow)
 	x.subscribe(slow, "a", "", "1")
 	publisher, other := &pollTransport{poller: p, fd: -1}, &pollTransport{poller: p, fd: -1}
 	for _, tr := range []*pollTransport{publisher, other} {
-		tr.conn = x.connect(tr, "")
-		tr.conn.out.state = outboundShut // there is no socket to be answered on
+		tr.line = &x.connect(tr, "").line
+		tr.line.out.Close(tr, nil, false) // there is no socket to be answered on
 	}
 	p.input(publisher, []byte("PUB a 1\r\nx\r\n"))
 	p.input(other, []byte("PUB b 1\r\nx\r\nPING\r\n"))
@@ -39,7 +39,7 @@ func TestAnswersAfterHalfClose(t *testing.T) {
 	}
 	defer unix.Close(fds[1])
 	served := &pollTransport{poller: p, fd: int32(fds[0])}
-	served.conn = x.connect(served, "")
+	served.line = &x.connect(served, "").line
 	if _, err := unix.Write(fds[1], []byte("PING\r\n")); err != nil {
 		t.Fatal(err)
 	}

@@ -160,7 +160,7 @@ func TestBoundTooLate(t *testing.T) {
 	x.subscribe(subscriber, "a", "", "1")
 	c := x.NewConn(&Meta{Start: time.Now()})
 	c.transport = &discarding{}
-	if !x.register(c) {
+	if !x.register(&c.line) {
 		t.Fatal("the engine is closed")
 	}
 	w := newWorker(x.Engine, 64)
@@ -311,7 +311,7 @@ func TestReadBuffer(t *testing.T) {
 	flood := []byte(strings.Repeat(message, amount/len(message)))
 	c := x.connect(&discarding{}, "")
 	in := &stream{in: flood, most: goBufferMax}
-	tr := &goTransport{engine: x.Engine, conn: c, net: in}
+	tr := &goTransport{engine: x.Engine, line: &c.line, net: in}
 	if got := tr.read(); got != ReasonClientClosed || c.Counters().InMessages != int64(amount/len(message)) {
 		t.Fatalf("ended with %q after %d messages", got, c.Counters().InMessages)
 	}
@@ -354,7 +354,7 @@ func TestMessageBeforeLogin(t *testing.T) {
 	x := newFixture(t, twoUsers)
 	c := x.NewConn(&Meta{Start: time.Now()})
 	c.transport = &discarding{}
-	if !x.register(c) {
+	if !x.register(&c.line) {
 		t.Fatal("the engine is closed")
 	}
 	w := newWorker(x.Engine, 64)
@@ -370,7 +370,7 @@ func TestMessageInPartsBeforeLogin(t *testing.T) {
 	x.subscribe(x.connect(socket, ""), "a", "", "1")
 	c := x.NewConn(&Meta{Start: time.Now()})
 	c.transport = &discarding{}
-	if !x.register(c) {
+	if !x.register(&c.line) {
 		t.Fatal("the engine is closed")
 	}
 	w := newWorker(x.Engine, 64)
@@ -404,7 +404,7 @@ func TestDeliveryIsActivity(t *testing.T) {
 	c := x.connect(&discarding{}, "")
 	x.subscribe(c, "a", "", "1")
 	later := time.Now().Add(time.Hour)
-	x.clock.Store(later.UnixNano())
+	x.env.Clock.Store(later.UnixNano())
 	x.Publish(c.Account(), "a", "", nil, []byte("x"))
 	if got := c.LastActivity(); got.Before(later) {
 		t.Errorf("last activity %v, want %v", got, later)
@@ -429,7 +429,7 @@ func TestDeadlines(t *testing.T) {
 	x := newFixture(t, openConfig)
 	nc := &timed{}
 	tr := &goTransport{engine: x.Engine, net: nc}
-	tr.conn = x.connect(tr, "")
+	tr.line = &x.connect(tr, "").line
 	if err := tr.writeWaiting([]byte("x")); err != nil {
 		t.Fatal(err)
 	}

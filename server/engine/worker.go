@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"runnel/server/accounts"
+	"runnel/server/engine/outbound"
 	"runnel/server/engine/sockets"
 	"runnel/server/wire"
 )
@@ -18,6 +19,8 @@ const (
 	stageTargets = 256
 	// sweepInterval is how often a worker looks for memory that it no longer needs.
 	sweepInterval = int64(time.Second)
+	// drainBuffers is how many chunks one write of the queue takes where the socket does not block.
+	drainBuffers = 16
 )
 
 // errSuspended stops the parsing of a connection whose credentials are being checked elsewhere.
@@ -28,6 +31,14 @@ type totals struct {
 	inMessages, inBytes, outMessages, outBytes atomic.Int64
 }
 
+// desk has the stages of a worker.
+type desk struct {
+	stages []*stage // by slot of the line
+	dirty  []*stage // in the order in which they were begun
+	free   []*stage
+	widest int // most targets of one batch since the last sweep
+}
+
 // worker does the work of whoever holds it; see the package comment. One goroutine uses it at a time.
 type worker struct {
 	engine *Engine
@@ -36,14 +47,11 @@ type worker struct {
 	frame  wire.Frame
 	random *rand.Rand
 
-	stages []*stage // by slot of the connection
-	dirty  []*stage // in the order in which they were begun
-	free   []*stage
-	widest int // most targets of one batch since the last sweep
+	desk
 
 	// slow is a target that fell behind during this batch, and pressing the publisher of what it was sent last,
 	// which may be parked for it.
-	slow, pressing *Conn
+	slow, pressing *line
 	// pressed: an internal subscriber asked that the connection be parked whose input was processed last.
 	pressed bool
 
@@ -55,6 +63,8 @@ type worker struct {
 
 	traced *traced // the message that is being routed, if its way is told; else nil
 
+	need int // how long the frame is at least that input has left the beginning of; 0 when not known
+
 	letter  *letter         // scratch of messages that are not delivered as they came, and
 	travels travels         // of those that go on into other accounts
 	message Message         // scratch of internal deliveries
@@ -63,7 +73,7 @@ type worker struct {
 	totals  totals
 
 	// of the connection whose input is being processed, from:
-	from                *Conn
+	from                *line
 	profile             *accounts.Profile
 	flags               flag
 	inMessages, inBytes int64
@@ -84,7 +94,7 @@ func newWorker(e *Engine, cacheSize int) *worker {
 }
 
 // input processes what a connection has sent so far and returns how much of it is used up. The rest is the
-// beginning of a frame; keep it, and read on, to a length of at least w.parser.Need(). The caller flushes.
+// beginning of a frame; keep it, and read on, to a length of at least w.need. The caller flushes.
 // After errSuspended the connection must not be read until it is woken; any other error has ended it.
 func (w *worker) input(c *Conn, b []byte) (used int, err error) {
 	w.adopt(c)
@@ -127,7 +137,7 @@ func (w *worker) input(c *Conn, b []byte) (used int, err error) {
 func (w *worker) adopt(c *Conn) {
 	s := w.engine.settings.Load()
 	w.parser = wire.Parser{Limits: wire.Limits{ControlLineBytes: s.MaxControlLineBytes, PayloadBytes: s.MaxPayloadBytes}}
-	w.from = c
+	w.from = &c.line
 	w.profile = c.profile.Load()
 	w.flags = flag(c.flags.Load())
 	if s.Trace {
@@ -145,7 +155,8 @@ func (w *worker) adopt(c *Conn) {
 
 // finish adds what was counted to the connection, its account and the server.
 func (w *worker) finish(c *Conn) {
-	c.lastActivity.Store(w.engine.clock.Load())
+	w.need = w.parser.Need()
+	c.lastActivity.Store(w.engine.env.Clock.Load())
 	if w.inMessages == 0 {
 		return
 	}
@@ -191,13 +202,13 @@ func (w *worker) rest() {
 	w.letter.header, w.letter.payload = nil, nil
 }
 
-// stageFor returns the stage of c in this batch.
-func (w *worker) stageFor(c *Conn) *stage {
-	if int(c.slot) >= len(w.stages) {
-		w.stages = append(w.stages, make([]*stage, int(c.slot)+64-len(w.stages))...)
+// stageFor returns the stage of a line in this batch.
+func (w *worker) stageFor(l *line) *stage {
+	if int(l.slot) >= len(w.stages) {
+		w.stages = append(w.stages, make([]*stage, int(l.slot)+64-len(w.stages))...)
 	}
-	s := w.stages[c.slot]
-	if s != nil && s.conn == c {
+	s := w.stages[l.slot]
+	if s != nil && s.line == l {
 		return s
 	}
 	if s != nil || len(w.dirty) >= stageTargets {
@@ -210,19 +221,22 @@ func (w *worker) stageFor(c *Conn) *stage {
 	} else {
 		s = &stage{}
 	}
-	s.conn = c
-	w.stages[c.slot] = s
+	s.line = l
+	w.stages[l.slot] = s
 	w.dirty = append(w.dirty, s)
 	return s
 }
 
-// reply stages bytes of the server's own for c, behind what it was sent before.
-func (w *worker) reply(c *Conn, b []byte) {
-	s := w.stageFor(c)
-	if s.full(len(b)) {
+// reply is say to a client.
+func (w *worker) reply(c *Conn, b []byte) { w.say(&c.line, b) }
+
+// say stages bytes of the server's own for a line, behind what it was sent before.
+func (w *worker) say(l *line, b []byte) {
+	s := w.stageFor(l)
+	if s.Full(len(b)) {
 		w.flushStage(s)
 	}
-	s.own = append(s.own, b...)
+	s.Own = append(s.Own, b...)
 }
 
 // flush writes all stages of the batch, and ends it for internal subscribers. Afterwards nothing points into the read
@@ -231,8 +245,8 @@ func (w *worker) flush() {
 	for i := 0; i < len(w.dirty); i++ {
 		s := w.dirty[i]
 		w.flushStage(s)
-		w.stages[s.conn.slot] = nil
-		s.conn = nil
+		w.stages[s.line.slot] = nil
+		s.line = nil
 		w.dirty[i] = nil
 		w.free = append(w.free, s)
 	}
@@ -245,32 +259,32 @@ func (w *worker) flush() {
 
 // flushStage writes one stage or queues what the socket does not take, and empties it.
 func (w *worker) flushStage(s *stage) {
-	if s.bytes() == 0 {
+	if s.Bytes() == 0 {
 		return
 	}
-	c := s.conn
+	l := s.line
 	w.count(s)
-	v := c.out.claim(w.engine, s)
-	if v == verdictWrite {
-		w.buffers = s.buffers(w.buffers[:0])
-		n, err := c.transport.write(w, w.buffers)
+	v := l.out.Claim(&s.Batch)
+	if v == outbound.Write {
+		w.buffers = s.Buffers(w.buffers[:0])
+		n, err := l.transport.write(w, w.buffers)
 		if err != nil && !errors.Is(err, sockets.ErrFull) {
-			n = s.bytes() // the socket is dead: forget the rest
+			n = s.Bytes() // the socket is dead: forget the rest
 		}
 		var more bool
-		v, more = c.out.release(w.engine, c.transport, s, n)
+		v, more = l.out.Release(l.transport, &s.Batch, n)
 		if more {
-			w.drain(c)
+			w.drain(l)
 		}
 		if err != nil && !errors.Is(err, sockets.ErrFull) {
-			c.end(ReasonWriteError, "", false)
+			l.end(ReasonWriteError, "", false)
 		}
 	}
 	switch v {
-	case verdictPark:
-		w.slow, w.pressing = c, s.from
-	case verdictSlow:
-		w.engine.slowConsumer(c, ReasonSlowPending, s.last)
+	case outbound.Park:
+		w.slow, w.pressing = l, s.from
+	case outbound.Slow:
+		w.engine.slowConsumer(l, ReasonSlowPending, s.last)
 	}
 	s.reset()
 }
@@ -281,22 +295,23 @@ func (w *worker) count(s *stage) {
 		return
 	}
 	n, bytes := int64(s.messages), int64(s.payload)
-	s.conn.outMessages.Add(n)
-	s.conn.outBytes.Add(bytes)
+	l := s.line
+	l.outMessages.Add(n)
+	l.outBytes.Add(bytes)
 	w.totals.outMessages.Add(n)
 	w.totals.outBytes.Add(bytes)
-	s.conn.lastActivity.Store(w.engine.clock.Load())
-	if a := s.conn.Account(); a != nil {
+	l.lastActivity.Store(w.engine.env.Clock.Load())
+	if a := l.user.Account(); a != nil {
 		a.Traffic.OutMsgs.Add(n)
 		a.Traffic.OutBytes.Add(bytes)
 	}
 	s.messages, s.payload = 0, 0
 }
 
-// drain writes what waits for c until the socket is full or nothing is left.
-func (w *worker) drain(c *Conn) {
+// drain writes what waits for a line until the socket is full or nothing is left.
+func (w *worker) drain(l *line) {
 	for {
-		w.buffers = c.out.take(w.buffers[:0], drainBuffers, nil)
+		w.buffers = l.out.Take(w.buffers[:0], drainBuffers, nil)
 		if len(w.buffers) == 0 {
 			return
 		}
@@ -304,15 +319,15 @@ func (w *worker) drain(c *Conn) {
 		for _, b := range w.buffers {
 			offered += len(b)
 		}
-		n, err := c.transport.write(w, w.buffers)
+		n, err := l.transport.write(w, w.buffers)
 		dead := err != nil && !errors.Is(err, sockets.ErrFull)
 		if dead {
 			n = offered
 		}
-		again, woken := c.out.took(w.engine, c.transport, n, offered)
-		woken.wake()
+		again, woken := l.out.Took(l.transport, n, offered)
+		woken.Wake()
 		if dead {
-			c.end(ReasonWriteError, "", false)
+			l.end(ReasonWriteError, "", false)
 			return
 		}
 		if !again {
@@ -324,7 +339,7 @@ func (w *worker) drain(c *Conn) {
 // maybeSweep gives up, now and then, stages that the last batches did not need and match entries that no longer
 // hold, which would keep closed connections alive.
 func (w *worker) maybeSweep() {
-	now := w.engine.clock.Load()
+	now := w.engine.env.Clock.Load()
 	if now-w.swept < sweepInterval {
 		return
 	}
