@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -110,6 +111,30 @@ type cluster struct {
 
 	mu   sync.Mutex      // guards told
 	told clustering.View // what all clients were told last
+}
+
+// Peers are the names of the servers of the cluster that this one is connected with, in their order.
+func (s *Server) Peers() []string {
+	var names []string
+	for _, m := range s.cluster.Load().View().Others {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// ConnectedTo reports whether the server is connected with that many others of its cluster, completely.
+func (s *Server) ConnectedTo(others int) bool {
+	c := s.cluster.Load()
+	return c.Complete(others) && len(c.View().Others) == others
+}
+
+// ClusterURL is a URL that servers on this machine can use as a route; empty when there is no listener for them.
+func (s *Server) ClusterURL() string {
+	a, ok := s.listeners.addr(listenerCluster).(*net.TCPAddr)
+	if !ok {
+		return ""
+	}
+	return "nats-route://" + net.JoinHostPort(reachable(a.IP), strconv.Itoa(a.Port))
 }
 
 // tellCluster tells all clients about the cluster, if that is new to them; in any case if it must be.

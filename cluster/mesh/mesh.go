@@ -237,6 +237,18 @@ func (m *Mesh) Links() []*Link {
 	return list
 }
 
+// Complete reports whether this server has sessions with that many others, and all links that belong to them.
+func (m *Mesh) Complete(others int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.sessions {
+		if s.established && len(s.links) == len(s.offer.slots()) {
+			others--
+		}
+	}
+	return others == 0
+}
+
 // SetSelf changes what this server tells about itself: its URLs, Level, JetStream and LameDuck. All else in self is
 // ignored.
 func (m *Mesh) SetSelf(self Member) error {

@@ -264,6 +264,14 @@ func (c *Cluster) Links() []*mesh.Link {
 	return c.mesh.Links()
 }
 
+// Complete reports whether this server is connected with that many others, by all links that it should have.
+func (c *Cluster) Complete(others int) bool {
+	if c == nil {
+		return others == 0
+	}
+	return c.mesh.Complete(others)
+}
+
 // Close leaves the cluster, and returns when the receivers have been told that all links are gone. When ctx ends it
 // does not wait for other servers any longer.
 func (c *Cluster) Close(ctx context.Context) error {

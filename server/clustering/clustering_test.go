@@ -156,6 +156,9 @@ func TestURLs(t *testing.T) {
 		t.Errorf("no_advertise: clients are told %q and %q", v.ConnectURLs, v.WebsocketURLs)
 	}
 	a.wait("links", func() bool { return len(a.links) == 8 })
+	if !a.cluster.Complete(2) || a.cluster.Complete(1) {
+		t.Error("all links are there, and it says something else")
+	}
 	if got := len(a.cluster.Links()); got != 8 {
 		t.Errorf("got %d links, want a pool of 3 and one for the system account with each", got)
 	}
@@ -301,7 +304,7 @@ func TestOpenFails(t *testing.T) {
 // TestAlone: a nil cluster is that of a server alone.
 func TestAlone(t *testing.T) {
 	var c *clustering.Cluster
-	if v := c.View(); v.Name != "" || v.ConnectURLs != nil || len(c.Links()) != 0 {
+	if v := c.View(); !c.Complete(0) || c.Complete(1) || v.Name != "" || v.ConnectURLs != nil || len(c.Links()) != 0 {
 		t.Errorf("got %+v", v)
 	}
 	for _, err := range []error{

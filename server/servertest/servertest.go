@@ -6,12 +6,18 @@
 //
 //	s := servertest.Start(t, "")
 //	nc := servertest.Connect(t, s)
+//
+// or with several servers that are one cluster:
+//
+//	c := servertest.StartCluster(t, 3, "")
+//	nc := servertest.Connect(t, c.Servers[0])
 package servertest
 
 import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"runtime/pprof"
 	"strings"
 	"sync/atomic"
@@ -61,13 +67,23 @@ func Start(t testing.TB, config string) *server.Server {
 // StartOptions runs a server with these options until the test ends.
 func StartOptions(t testing.TB, o *conf.Options) *server.Server {
 	t.Helper()
+	s, err := open(t, o, nil)
+	if err != nil {
+		t.Fatalf("start server: %v", err)
+	}
+	return s
+}
+
+// open starts a server that is shut down, if it still runs, when the test ends.
+func open(t testing.TB, o *conf.Options, logger *slog.Logger) (*server.Server, error) {
+	t.Helper()
 	name := fmt.Sprintf("%s#%d", t.Name(), serial.Add(1))
 	var s *server.Server
 	var err error
 	// Goroutines inherit the labels of whoever starts them.
-	pprof.Do(context.Background(), pprof.Labels(label, name), func(context.Context) { s, err = server.Open(o, nil) })
+	pprof.Do(context.Background(), pprof.Labels(label, name), func(context.Context) { s, err = server.Open(o, logger) })
 	if err != nil {
-		t.Fatalf("start server: %v", err)
+		return nil, err
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -80,7 +96,7 @@ func StartOptions(t testing.TB, o *conf.Options) *server.Server {
 			t.Errorf("goroutines of the server that still run:\n%s", text)
 		}
 	})
-	return s
+	return s, nil
 }
 
 // leaked returns the stacks of the goroutines with a label.

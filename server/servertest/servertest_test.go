@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -97,7 +98,7 @@ func TestFailures(t *testing.T) {
 		{"shut down by the test itself", func(tb testing.TB) { _ = servertest.Start(tb, "").Close() }, ""},
 		{"a client that is still there", func(tb testing.TB) { servertest.DialQuiet(t, servertest.Start(tb, "")) }, ""},
 		{"unknown key", func(tb testing.TB) { servertest.Start(tb, "prot: 1") }, "prot"},
-		{"not built", func(tb testing.TB) { servertest.Start(tb, "cluster { port: -1 }") }, "cluster"},
+		{"not built", func(tb testing.TB) { servertest.Start(tb, "gateway { name: a }") }, "gateway"},
 		{"refused", func(tb testing.TB) { servertest.Connect(tb, servertest.Start(tb, "authorization {token: x}")) }, "Authorization"},
 		{"wrong line", func(tb testing.TB) {
 			c := servertest.DialQuiet(tb, servertest.Start(tb, ""))
@@ -155,4 +156,26 @@ func TestCertificates(t *testing.T) {
 	c.Send(servertest.Quiet)
 	c.Flush()
 	c.Close()
+}
+
+// TestStartCluster stops a server of a cluster and starts it again. The names of the servers are theirs in the config too.
+func TestStartCluster(t *testing.T) {
+	c := servertest.StartCluster(t, 3, "server_tags: [ {{name}} ]\ncluster { authorization { user: u, password: p } }")
+	for i, want := range [][]string{{"s2", "s3"}, {"s1", "s3"}, {"s1", "s2"}} {
+		if got := c.Servers[i].Peers(); !slices.Equal(got, want) {
+			t.Errorf("s%d is connected with %q, want %q", i+1, got, want)
+		}
+		if got := c.Options(i).ServerTags; !slices.Equal(got, []string{c.Servers[i].Name()}) {
+			t.Errorf("s%d has the tags %q", i+1, got)
+		}
+	}
+	url := c.Servers[1].ClientURL()
+	c.Stop(1)
+	if got := c.Servers[0].Peers(); !slices.Equal(got, []string{"s3"}) {
+		t.Errorf("without s2, s1 is connected with %q", got)
+	}
+	c.Start(1)
+	if got := c.Servers[1].ClientURL(); got != url {
+		t.Errorf("s2 is at %s after a restart, was at %s", got, url)
+	}
 }
