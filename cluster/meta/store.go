@@ -1,0 +1,85 @@
+package meta
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+)
+
+// logFile has raft's log, term and vote.
+const logFile = "log"
+
+// openBolt opens the file of raft-boltdb.
+func openBolt(dir string) (Store, error) {
+	s, err := raftboltdb.NewBoltStore(filepath.Join(dir, logFile))
+	if err != nil {
+		return nil, fmt.Errorf("open the log of the meta group: %w", err)
+	}
+	return s, nil
+}
+
+// guarded is a store of which nothing is used any more once a write has failed: what is on disk is not known then, and raft
+// would go on.
+type guarded struct {
+	Store
+	fail   func(error)
+	failed atomic.Bool
+}
+
+// note looks at the error of a write.
+func (g *guarded) note(err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("write to the log of the meta group: %w", err)
+	if g.failed.CompareAndSwap(false, true) {
+		g.fail(err)
+	}
+	return err
+}
+
+// refuse is an error after one.
+func (g *guarded) refuse() error {
+	if g.failed.Load() {
+		return fmt.Errorf("the log of the meta group has failed before")
+	}
+	return nil
+}
+
+// StoreLog appends an entry.
+func (g *guarded) StoreLog(l *raft.Log) error { return g.StoreLogs([]*raft.Log{l}) }
+
+// StoreLogs appends entries.
+func (g *guarded) StoreLogs(logs []*raft.Log) error {
+	if err := g.refuse(); err != nil {
+		return err
+	}
+	return g.note(g.Store.StoreLogs(logs))
+}
+
+// DeleteRange removes entries.
+func (g *guarded) DeleteRange(first, last uint64) error {
+	if err := g.refuse(); err != nil {
+		return err
+	}
+	return g.note(g.Store.DeleteRange(first, last))
+}
+
+// Set keeps a value.
+func (g *guarded) Set(key, value []byte) error {
+	if err := g.refuse(); err != nil {
+		return err
+	}
+	return g.note(g.Store.Set(key, value))
+}
+
+// SetUint64 keeps a number.
+func (g *guarded) SetUint64(key []byte, value uint64) error {
+	if err := g.refuse(); err != nil {
+		return err
+	}
+	return g.note(g.Store.SetUint64(key, value))
+}
