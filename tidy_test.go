@@ -97,6 +97,8 @@ var layers = []layer{
 	{"cluster/transport", "cluster/mesh", raft},
 	{"cluster/group", "", raft + " " + hclog},
 	{"cluster/transport/transporttest", "cluster/mesh cluster/transport", ""},
+	{"cluster/meta/state", "jetlog/config server/jetstream/claims", ""},
+	{"cluster/meta", "jetlog/vfs jetlog/config cluster/meta/state", raft + " " + raftbolt},
 	{
 		"cluster",
 		"subjects headers jetlog/vfs jetlog/wal jetlog/codec jetlog/config jetlog/command jetlog jetlog/segment jetlog/store",
