@@ -78,6 +78,7 @@ var layers = []layer{
 		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/compaction jetlog/reserve jetlog/siphash jetlog/messages jetlog/entries " +
 			"jetlog/codec jetlog/config jetlog/command jetlog/body jetlog jetlog/segment", crypto,
 	},
+	{"jetlog/rescue", "jetlog jetlog/siphash jetlog/segment jetlog/manifest jetlog/gone jetlog/layer jetlog/messages jetlog/config jetlog/store", ""},
 	{"jetlog/dump", "jetlog jetlog/vfs jetlog/config jetlog/command jetlog/store", ""},
 	// 2: the parts of a server, each alone.
 	{"server/wire", "subjects headers", ""},
@@ -90,6 +91,7 @@ var layers = []layer{
 	{"server/operator/requests", "server/operator server/operator/resolver", ""},
 	{"server/jetstream/api", "subjects headers jetlog/config", ""},
 	{"server/jetstream/claims", "", ""},
+	{"server/jetstream/clustered", "jetlog/config server/jetstream/api", ""},
 	{"server/monitor", "subjects jetlog/config server/jetstream/api", metrics},
 	{"server/websocket", "", compress + " " + ws},
 	{"server/logs", "", ""},
@@ -122,23 +124,24 @@ var layers = []layer{
 		"server/jetstream/ingest",
 		"subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/schedule jetlog/store server/accounts server/msgtrace server/jetstream/api", "",
 	},
-	{"server/jetstream/delivery", "subjects headers jetlog/config jetlog/command jetlog/body jetlog server/accounts server/jetstream/api", ""},
+	{"server/jetstream/delivery", "subjects headers jetlog/config jetlog/command jetlog/body jetlog jetlog/store server/accounts server/jetstream/api", ""},
 	{"server/jetstream/sourcing", "subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/origin server/accounts server/engine server/jetstream/api", nuid},
 	{"server/jetstream/transfer", "headers server/accounts server/engine server/jetstream/api", ""},
 	{
 		"server/jetstream",
 		"subjects headers jetlog/config jetlog/command jetlog/body jetlog jetlog/store cluster server/accounts server/engine " +
-			"server/jetstream/api server/jetstream/backup server/jetstream/claims server/jetstream/ingest server/jetstream/delivery server/jetstream/sourcing server/jetstream/transfer",
+			"server/jetstream/api server/jetstream/backup server/jetstream/claims server/jetstream/clustered server/jetstream/ingest server/jetstream/delivery server/jetstream/sourcing server/jetstream/transfer",
 		gjson + " " + nuid,
 	},
 	// 5: composes what lies below.
 	{"server/sharing", "conf server/accounts", ""},
+	{"server/handshake", "conf server/wire", ""},
 	{"server/membership", "cluster/mesh", ""},
 	{"server/clustering", "conf cluster/mesh server/membership", crypto},
 	{
 		"server",
 		"subjects headers conf jetlog/vfs jetlog jetlog/seal jetlog/segment jetlog/wal jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
-			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/deadlines server/preamble server/operator server/operator/requests server/operator/resolver server/sharing cluster/mesh server/membership server/clustering",
+			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/deadlines server/preamble server/operator server/operator/requests server/operator/resolver server/sharing cluster/mesh server/handshake server/membership server/clustering",
 		nkeys,
 	},
 	{"server/servertest", "conf server", natsgo},
@@ -146,13 +149,13 @@ var layers = []layer{
 	{"bench/verify", "", ""},
 	{"bench", "bench/verify", natsgo + " " + hdr},
 	{"client", "", natsgo},
-	{"cmd/runnel", "conf jetlog/dump jetlog/store server/logs server bench client", xsys + " " + xterm},
+	{"cmd/runnel", "conf jetlog/dump jetlog/rescue jetlog/store server/logs server bench client", xsys + " " + xterm},
 	{".ci/ratchet", "", ""},
 	{".", "", ""},
 }
 
 // testMay is what the tests of every package may import besides the package's own row.
-const testMay = "subjects headers conf jetlog/vfs jetlog/store server server/servertest cluster/transport/transporttest"
+const testMay = "subjects headers conf jetlog/vfs jetlog/store jetlog/rescue server server/servertest cluster/transport/transporttest"
 
 // Limits. The aims are lower and stand in CONTRIBUTING.md.
 const (

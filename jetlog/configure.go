@@ -10,15 +10,8 @@ import (
 
 // configure changes the configuration and removes what the new limits no longer allow.
 func (s *Stream) configure(c *command.Configure, m Messages) (Result, error) {
-	if err := config.CheckUpdate(&s.config, &c.Config); err != nil {
-		var refusal *config.Error
-		if errors.As(err, &refusal) {
-			return refusedWith(refusal.Code, refusal.Detail), nil
-		}
-		return Result{}, err
-	}
-	if detail := s.exceeds(&c.Config.ConsumerLimits); detail != "" {
-		return refusedWith(config.StreamInvalidConfig, detail), nil
+	if code, detail := s.Refuses(&c.Config); code != 0 {
+		return refusedWith(code, detail), nil
 	}
 	before := s.config
 	s.config = c.Config
@@ -29,6 +22,21 @@ func (s *Stream) configure(c *command.Configure, m Messages) (Result, error) {
 	r := Result{Removed: s.remove(m)}
 	s.postponeAll(&r)
 	return r, nil
+}
+
+// Refuses returns why Configure would refuse a configuration, 0 if it would not.
+func (s *Stream) Refuses(cfg *config.Stream) (code config.Code, detail string) {
+	if err := config.CheckUpdate(&s.config, cfg); err != nil {
+		var refusal *config.Error
+		if errors.As(err, &refusal) {
+			return refusal.Code, refusal.Detail
+		}
+		return config.StreamInvalidConfig, err.Error()
+	}
+	if detail = s.exceeds(&cfg.ConsumerLimits); detail != "" {
+		return config.StreamInvalidConfig, detail
+	}
+	return 0, ""
 }
 
 // exceeds returns which consumer there is that the limits would not allow, empty for none.

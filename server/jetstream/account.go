@@ -57,6 +57,10 @@ func (a *account) setLimits(l *AccountLimits) {
 
 // recover serves the streams that the store has of this account.
 func (a *account) recover() {
+	if c := a.service.cluster; c != nil {
+		c.revive(a)
+		return
+	}
 	for _, log := range a.service.cfg.Store.Streams() {
 		if log.Account() != a.account.Name() {
 			continue
@@ -111,6 +115,7 @@ func (a *account) subscribe() {
 		})
 		a.subscriptions = append(a.subscriptions, i)
 	}
+	a.subscriptions = append(a.subscriptions, a.shares()...)
 }
 
 // elsewhere deals with what is asked in an account without JetStream that imports the API of an account that has it, or
@@ -261,6 +266,21 @@ func (a *account) releaseLocked(name string, t *stream) bool {
 		return false
 	}
 	a.streams[name] = t
+	a.claimLocked(t)
+	return true
+}
+
+// exchange makes a stream known in the place of what had its name; it is false if the account is not served any more.
+func (a *account) exchange(t *stream) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed || a.limits.Load() == nil {
+		return false
+	}
+	if old := a.streams[t.log.Name()]; old != nil {
+		a.claims.Remove(t.log.Name(), old.claimed)
+	}
+	a.streams[t.log.Name()] = t
 	a.claimLocked(t)
 	return true
 }

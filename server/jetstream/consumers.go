@@ -104,7 +104,7 @@ func (t *stream) beginConsumer(cfg *config.Consumer, action command.Action) (wai
 	if err != nil {
 		return nil, err
 	}
-	return t.begin(&command.ConsumerCreate{Time: t.account.service.now(), Action: action, Max: most, Config: *cfg})
+	return t.start(&command.ConsumerCreate{Time: t.account.service.now(), Action: action, Max: most, Config: *cfg})
 }
 
 // maxConsumers is how many consumers the stream may have if it does not say itself: what the account allows goes before
@@ -309,7 +309,7 @@ func (s *Service) consumerDelete(out Outlet, r *request) (api.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	wait, err := t.begin(&command.ConsumerDelete{Time: s.now(), Consumer: r.call.Consumer})
+	wait, err := t.start(&command.ConsumerDelete{Time: s.now(), Consumer: r.call.Consumer})
 	if err != nil {
 		return nil, err
 	}
@@ -322,7 +322,7 @@ func (s *Service) consumerDelete(out Outlet, r *request) (api.Answer, error) {
 
 // deleteConsumer has a consumer removed, and tells its clients.
 func (t *stream) deleteConsumer(name string) error {
-	wait, err := t.begin(&command.ConsumerDelete{Time: t.account.service.now(), Consumer: name})
+	wait, err := t.start(&command.ConsumerDelete{Time: t.account.service.now(), Consumer: name})
 	if err != nil {
 		return err
 	}
@@ -445,7 +445,7 @@ func (t *stream) forgetMemory() {
 // inactive removes a consumer that nobody has used for longer than it wants. If that fails the deliveries find it inactive
 // again, some time later.
 func (t *stream) inactive(name string) {
-	if err := t.deleteConsumer(name); err != nil {
+	if err := t.deleteConsumer(name); err != nil && !unled(err) {
 		t.account.service.logger.Warn("cannot remove an inactive consumer; trying again later",
 			"stream", t.log.Name(), "consumer", name, "error", err)
 	}

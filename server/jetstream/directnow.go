@@ -13,12 +13,11 @@ const directNowBytes = 256
 // directNow answers a direct get on the worker that has read it, where that needs neither waiting nor a disk: it is
 // for one message, named by its sequence or its subject, and memory has it. If not it returns false, and a lane finds
 // out what the answer is.
-func (a *account) directNow(call *api.Call, m *engine.Message) bool {
-	if len(m.Reply) == 0 || len(m.Payload) > directNowBytes || a.limits.Load() == nil || !api.LevelMet(m.Header) {
+func (t *stream) directNow(call *api.Call, m *engine.Message) bool {
+	if t == nil || t.offline() || !t.direct() {
 		return false
 	}
-	t := a.stream(call.Stream)
-	if t == nil || t.offline() || !t.direct() {
+	if len(m.Reply) == 0 || len(m.Payload) > directNowBytes || t.account.limits.Load() == nil || !api.LevelMet(m.Header) {
 		return false
 	}
 	q, status := api.ParseDirectGet(call.Filter, m.Payload)

@@ -65,6 +65,15 @@ func (e *events) tell(a *accounts.Account, what api.Event) {
 	}
 }
 
+// system has an event published in the system account, if there is one.
+func (e *events) system(what api.Event) {
+	if get := e.service.cfg.System; get != nil {
+		if a := get(); a != nil {
+			e.tell(a, what)
+		}
+	}
+}
+
 // heard tells whether anybody listens to such an event.
 func heard(a *accounts.Account, what api.Event) bool {
 	return len(a.Interest().Match([]byte(what.Subject()), nil)) > 0

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"runnel/headers"
 	"runnel/jetlog/config"
 	"runnel/jetlog/store"
 	"runnel/server/jetstream/api"
@@ -87,6 +88,11 @@ func (s *Service) handle(out Outlet, r *request) {
 		}
 		return
 	}
+	if s.cluster != nil && !r.here {
+		if done := s.cluster.settle(out, r); done {
+			return
+		}
+	}
 	answer, err := s.answer(out, r)
 	if r.finish == nil {
 		s.reply(out, r, answer, err)
@@ -121,8 +127,11 @@ func (s *Service) reply(out Outlet, r *request, answer api.Answer, err error) {
 // answer finds out what to say.
 func (s *Service) answer(out Outlet, r *request) (api.Answer, error) {
 	e := r.call.Endpoint
-	if r.call.Stream != "" {
+	if r.stream == nil && r.call.Stream != "" {
 		r.stream = r.account.stream(r.call.Stream)
+	}
+	if s.cluster != nil && e.System() && r.account.isSystem() {
+		return s.cluster.operate(r)
 	}
 	if r.account.limits.Load() == nil {
 		if e.Type() == "" {
@@ -134,6 +143,9 @@ func (s *Service) answer(out Outlet, r *request) (api.Answer, error) {
 		return nil, api.NewError(api.LevelRequired)
 	}
 	h := handlerOf(e)
+	if s.cluster != nil && clusterHandlerOf(e) != nil {
+		h = clusterHandlerOf(e)
+	}
 	if h == nil {
 		return nil, unknownCall(r)
 	}
@@ -164,7 +176,7 @@ func (s *Service) streamCancelMove(_ Outlet, r *request) (api.Answer, error) {
 // pullLate answers a pull request whose consumer the deliveries did not know when it came: it may be so new that they
 // still do not.
 func (s *Service) pullLate(out Outlet, r *request) (api.Answer, error) {
-	if t := r.stream; t != nil && !t.offline() && t.hasConsumer(r.call.Consumer) {
+	if t := r.stream; t.leads() && t.hasConsumer(r.call.Consumer) {
 		t.deliver.Update(r.call.Consumer)
 		m := r.message
 		if t.deliver.Pull(r.call.Consumer, delivery.Request{Reply: string(m.Reply), Header: m.Header, Body: m.Payload}) {
@@ -176,8 +188,12 @@ func (s *Service) pullLate(out Outlet, r *request) (api.Answer, error) {
 
 // noResponder answers what would have nobody to answer if each stream and consumer listened for itself.
 func (s *Service) noResponder(out Outlet, r *request) (api.Answer, error) {
+	told := false
 	if from := r.message.From; from != nil {
-		out.NoResponders(from, r.subject, string(r.message.Reply))
+		told = out.NoResponders(from, r.subject, string(r.message.Reply))
+	}
+	if s.cluster != nil && !told && len(r.message.Reply) > 0 { // who asks is a client of another server
+		out.Publish(r.account.account, string(r.message.Reply), "", headers.Status(503, ""), nil)
 	}
 	return nil, nil
 }
@@ -197,6 +213,8 @@ func (s *Service) refusal(r *request, err error) *api.Error {
 		return api.NewError(api.StreamOffline, err.Error())
 	case errors.Is(err, store.ErrFull):
 		return api.NewError(api.InsufficientResources)
+	case unled(err), s.cluster != nil && errors.Is(err, context.DeadlineExceeded):
+		return api.NewError(api.ClusterUnavailable)
 	}
 	s.logger.Error("JetStream request failed", "subject", r.subject, "account", r.account.account.Name(), "error", err)
 	return api.FromConfig(err)
@@ -223,6 +241,9 @@ func (s *Service) found(r *request) (*stream, error) {
 	}
 	if t.offline() {
 		return nil, api.NewError(api.StreamOffline, t.log.Err().Error())
+	}
+	if !t.leads() {
+		return nil, api.NewError(api.ClusterUnavailable) // until a moment ago it was led here
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, settleTime)
 	defer cancel()

@@ -50,9 +50,12 @@ func (t *stream) info(d detail) (*api.StreamInfo, api.Paged, error) {
 		info.Config = api.ShownStream(&cfg, s.cfg.Version)
 	}
 	if d.cluster {
-		info.Cluster = &api.Cluster{Leader: s.cfg.ServerName}
+		info.Cluster = t.group()
+		info.Alternates = t.alternates(d)
 	}
-	info.Mirror, info.Sources = t.sources.Mirror(), t.sources.Sources()
+	if t.sources != nil {
+		info.Mirror, info.Sources = t.sources.Mirror(), t.sources.Sources()
+	}
 	info.Sync = t.sync()
 	return info, page, nil
 }
@@ -174,6 +177,12 @@ func (t *stream) consumerInfo(name string, listed bool) (*api.ConsumerInfo, erro
 	info.Config = &cfg
 	if !listed {
 		info.Config = api.ShownConsumer(&cfg, s.cfg.Version)
+	}
+	if t.account.service.cluster != nil {
+		info.Cluster = t.group()
+	}
+	if t.deliver == nil {
+		return info, nil // what clients are up to only the leader knows
 	}
 	if live, ok := t.deliver.State(name); ok {
 		info.Waiting = live.Waiting

@@ -18,7 +18,7 @@ func (t *stream) find(q *api.GetRequest) (jetlog.Message, error) {
 	case q.LastBySubject != "":
 		seq, err = t.log.LastOf(body.Filter{q.LastBySubject}, ^uint64(0))
 	case q.NextBySubject != "":
-		from, err := t.start(q)
+		from, err := t.from(q)
 		if err != nil || from == 0 {
 			return jetlog.Message{}, err
 		}
@@ -36,8 +36,8 @@ func (t *stream) find(q *api.GetRequest) (jetlog.Message, error) {
 	return t.log.Load(seq)
 }
 
-// start is the sequence from which a request wants to look, 0 if that is beyond the end.
-func (t *stream) start(q *api.GetRequest) (uint64, error) {
+// from is the sequence from which a request wants to look, 0 if that is beyond the end.
+func (t *stream) from(q *api.GetRequest) (uint64, error) {
 	if q.StartTime != nil {
 		return t.log.FirstAfter(jetlog.Nanoseconds(*q.StartTime))
 	}
@@ -81,7 +81,7 @@ func (s *Service) messageDelete(out Outlet, r *request) (api.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	wait, err := t.begin(&command.Delete{Time: s.now(), Sequence: q.Sequence, Erase: !q.NoErase})
+	wait, err := t.start(&command.Delete{Time: s.now(), Sequence: q.Sequence, Erase: !q.NoErase})
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (d *directReply) batch(q *api.GetRequest) error {
 	if q.NextBySubject != "" {
 		filter = body.Filter{q.NextBySubject}
 	}
-	from, err := d.stream.start(q)
+	from, err := d.stream.from(q)
 	if err != nil {
 		return err
 	}

@@ -55,10 +55,5 @@ func (o *overload) close() {
 func (s *Service) tellDropped(dropped int64) {
 	s.logger.Warn("too many requests to the JetStream API wait: some were dropped without an answer",
 		"dropped", dropped, "in_total", s.dropped.Load())
-	if s.cfg.System == nil {
-		return
-	}
-	if a := s.cfg.System(); a != nil {
-		s.events.tell(a, &api.APILimitReached{Server: s.cfg.ServerName, Dropped: dropped, Domain: s.cfg.Domain})
-	}
+	s.events.system(&api.APILimitReached{Server: s.cfg.ServerName, Dropped: dropped, Domain: s.cfg.Domain})
 }

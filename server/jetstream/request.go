@@ -26,6 +26,8 @@ type request struct {
 	answered func()
 	header   []byte // of the answer, nil for none
 	relay    string // not a call, but a message for this subject: of a bucket that was named by the domain
+	// here is set where no other server of a cluster is to be thought of, late when somebody who leads was waited for.
+	here, late bool
 }
 
 // seed is for the choice of lanes only.
@@ -64,6 +66,9 @@ func (a *account) handlers() map[string]func(*engine.Message) {
 	if d := a.service.cfg.Domain; d != "" {
 		h["$JS."+d+".API.>"] = a.takeRequest
 	}
+	if a.service.cluster != nil {
+		a.spread(h)
+	}
 	return h
 }
 
@@ -79,7 +84,7 @@ func (a *account) takeRequest(m *engine.Message) {
 			return
 		}
 		if call.Endpoint == api.CallUnknown && !strings.HasPrefix(meant, "$JS.") {
-			a.service.file(&request{account: a, message: m.Clone(), subject: subject, relay: meant}, m)
+			a.service.file(&request{account: a, subject: subject, relay: meant, here: true}, m)
 			return
 		}
 	}
@@ -90,26 +95,38 @@ func (a *account) takeRequest(m *engine.Message) {
 		if a.pull(&call, m) {
 			return
 		}
-	} else if call.Endpoint == api.CallDirectGet && a.directNow(&call, m) {
+	} else if call.Endpoint == api.CallDirectGet && a.stream(call.Stream).directNow(&call, m) {
 		return
 	} else if len(m.Reply) == 0 && !call.Endpoint.Mutates() {
 		return // nobody wants to know
 	}
-	r := &request{account: a, call: call, message: m.Clone(), subject: subject}
+	r := &request{account: a, call: call, subject: subject}
 	a.service.file(r, m)
 }
 
 // file lets a request wait for a lane, or drops it if too many do.
 func (s *Service) file(r *request, m *engine.Message) {
+	if s.cluster != nil && !s.cluster.concerns(r) {
+		return
+	}
+	r.message = m.Clone()
+	if !s.offer(r) {
+		m.Press()
+	}
+}
+
+// offer lets a request wait for a lane. It is false when it is dropped since too many do.
+func (s *Service) offer(r *request) bool {
 	lanes := s.looks
 	if r.changes() {
 		lanes = s.changes
 	}
-	if !lanes.offer(r) {
-		m.Press()
-		s.dropped.Add(1)
-		s.overload.note()
+	if lanes.offer(r) {
+		return true
 	}
+	s.dropped.Add(1)
+	s.overload.note()
+	return false
 }
 
 // pull hands a pull request to its consumer; it is false when there is none, or what the request needs first has to
@@ -119,7 +136,7 @@ func (a *account) pull(call *api.Call, m *engine.Message) bool {
 		return false
 	}
 	t := a.stream(call.Stream)
-	if t == nil || t.offline() {
+	if !t.leads() {
 		return false
 	}
 	return t.deliver.Pull(call.Consumer, delivery.Request{Reply: string(m.Reply), Header: m.Header, Body: m.Payload})
@@ -130,7 +147,7 @@ func (a *account) pull(call *api.Call, m *engine.Message) bool {
 func (a *account) takeAck(m *engine.Message) {
 	ack, ok := api.ParseAck(string(m.Subject))
 	if ok {
-		if t := a.stream(ack.Stream); t != nil && !t.offline() &&
+		if t := a.stream(ack.Stream); t.leads() &&
 			t.deliver.Ack(ack.Consumer, delivery.Ack{Subject: ack, Payload: m.Payload, Reply: string(m.Reply)}) {
 			return
 		}
@@ -142,7 +159,7 @@ func (a *account) takeAck(m *engine.Message) {
 func (a *account) unheard(m *engine.Message, stream string) {
 	if len(m.Reply) > 0 {
 		call := api.Call{Endpoint: api.CallConsumerNext, Stream: stream} // which nobody answers either
-		a.service.file(&request{account: a, call: call, message: m.Clone(), subject: string(m.Subject)}, m)
+		a.service.file(&request{account: a, call: call, subject: string(m.Subject), here: true}, m)
 	}
 }
 
@@ -152,7 +169,7 @@ func (a *account) takeFlowControl(m *engine.Message) {
 	if !ok {
 		return
 	}
-	if t := a.stream(flow.Stream); t != nil && !t.offline() {
+	if t := a.stream(flow.Stream); t.leads() {
 		t.deliver.FlowControl(flow.Consumer, string(m.Subject), m.Header)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"runnel/jetlog/store"
 	"runnel/server/accounts"
 	"runnel/server/engine"
+	"runnel/server/jetstream/clustered"
 	"runnel/server/jetstream/delivery"
 	"runnel/server/jetstream/ingest"
 	"runnel/server/jetstream/sourcing"
@@ -54,6 +55,10 @@ type Config struct {
 	// files that have no name, or lose it at the next start. Empty for that of the system.
 	SpoolDir string
 
+	// Cluster is what the server belongs to, nil for a server alone. With it, streams are told by Opened, Lead, Follow and
+	// Closed, and not found in the store.
+	Cluster clustered.Cluster
+
 	Limits Limits             // to begin with
 	Batch  ingest.BatchLimits // of atomic and fast batches; zero values are the defaults
 	// QueueMessages and QueueBytes bound what one stream's publishers may have waiting; 0 is the default.
@@ -91,8 +96,9 @@ type Service struct {
 	ingest   *ingest.Ingest
 	delivery *delivery.Pool
 	sourcing *sourcing.Sourcing
-	changes  *lanes // of requests that change something,
-	looks    *lanes // and of those that only look
+	cluster  *cluster // nil for a server alone
+	changes  *lanes   // of requests that change something,
+	looks    *lanes   // and of those that only look
 	overload overload
 	events   *events
 	allowed  atomic.Pointer[Limits]
@@ -154,6 +160,10 @@ func New(cfg Config) *Service {
 	s.changes = newLanes(changeWorkers, func() int { return s.allowed.Load().MaxRequests }, s.newOutlet, s.handle)
 	s.looks = newLanes(lookWorkers, func() int { return s.allowed.Load().MaxLooks }, s.newOutlet, s.handle)
 	s.running.Go(s.events.run)
+	if cfg.Cluster != nil {
+		s.cluster = newCluster(s, cfg.Cluster)
+		s.running.Go(s.cluster.run)
+	}
 	return s
 }
 
@@ -257,9 +267,15 @@ func (s *Service) end() {
 	s.setting.Lock()
 	s.closed = true
 	s.setting.Unlock()
+	if s.cluster != nil {
+		s.cluster.waiting.Close()
+	}
 	s.delivery.Close() // first, while there is still a way to tell the clients
 	for _, a := range s.all() {
 		a.close()
+	}
+	if s.cluster != nil {
+		s.cluster.settleAll()
 	}
 	s.changes.close()
 	s.looks.close()
@@ -274,6 +290,16 @@ func (s *Service) account(a *accounts.Account) *account {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.accounts[a]
+}
+
+// named returns the account of a name that may have streams, nil for none.
+func (s *Service) named(name string) *account {
+	for _, a := range s.all() {
+		if a.account.Name() == name && a.limits.Load() != nil {
+			return a
+		}
+	}
+	return nil
 }
 
 // now is the service's clock in the form of commands.

@@ -26,6 +26,12 @@ func newSourcing(cfg *Config) *sourcing.Sourcing {
 
 // configOf returns the configuration of a stream, nil if there is none of that name.
 func (a *account) configOf(name string) *config.Stream {
+	if c := a.service.cluster; c != nil {
+		if s, ok := c.Stream(a.account.Name(), name); ok {
+			return &s.Config
+		}
+		return nil
+	}
 	if t := a.stream(name); t != nil {
 		return t.config()
 	}

@@ -2,7 +2,10 @@ package jetstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -11,19 +14,27 @@ import (
 	"runnel/jetlog/config"
 	"runnel/jetlog/store"
 	"runnel/server/engine"
+	"runnel/server/jetstream/clustered"
 	"runnel/server/jetstream/delivery"
 	"runnel/server/jetstream/ingest"
 	"runnel/server/jetstream/sourcing"
 )
 
-// stream joins what the store has of a stream with its publishers and its consumers.
+// stream joins what the store has of a stream with its publishers and its consumers. In a cluster it is that only where
+// the stream is led, and as long: a leader that ceases to be one is followed by another value, which has neither.
+//
+// Invariant: ingest, deliver and sources are nil unless open was called, and do not change then.
 type stream struct {
 	account *account
 	log     *store.Stream
-	cfg     atomic.Pointer[config.Stream] // as it was last applied
+	cfg     atomic.Pointer[config.Stream]        // as it was last applied
+	seen    atomic.Pointer[clustered.Assignment] // whose configuration it has, nil for none
 	ingest  *ingest.Stream
 	deliver *delivery.Stream
 	sources *sourcing.Stream
+	term    uint64       // in which it is led here; 0 where it is not, and on a server alone
+	resting atomic.Bool  // it is not led here any more
+	failed  atomic.Bool  // it could not be opened
 	alarm   alarm        // for what time does
 	looking atomic.Bool  // a goroutine is about to look what time will do
 	counted atomic.Int64 // bytes that are in the counts of the account and of the server
@@ -33,6 +44,8 @@ type stream struct {
 
 	mu         sync.Mutex // guards everything below
 	subscribed map[string]*engine.Internal
+	services   []*engine.Internal // of requests that only a member of a cluster takes by the stream, nil for none
+	reads      []*engine.Internal // of direct gets that several servers take, nil for none
 	closed     bool
 }
 
@@ -50,7 +63,15 @@ func (t *stream) config() *config.Stream { return t.cfg.Load() }
 
 // open lets the stream take messages and deliver them. A stream that did not start is known, and does neither.
 func (t *stream) open() {
+	if t.begin(); !t.offline() {
+		t.attend()
+	}
+}
+
+// begin makes the stream ready to take messages and to deliver them.
+func (t *stream) begin() {
 	if err := t.log.Err(); err != nil {
+		t.failed.Store(true)
 		t.account.service.logger.Error("stream is offline", "account", t.log.Account(), "stream", t.log.Name(), "error", err)
 		return
 	}
@@ -69,12 +90,24 @@ func (t *stream) open() {
 		Admit:     t.admit,
 	})
 	t.count()
+}
+
+// attend lets messages come, and time pass.
+func (t *stream) attend() {
 	t.subscribe()
 	t.watchTime()
 }
 
+// unled tells of an error that a command has failed since the stream is not led here, or was not any more when it came.
+func unled(err error) bool {
+	return errors.Is(err, store.ErrNotLeader) || errors.Is(err, store.ErrLeadershipLost)
+}
+
 // offline tells whether the stream could not be opened.
-func (t *stream) offline() bool { return t.ingest == nil }
+func (t *stream) offline() bool { return t.failed.Load() }
+
+// leads tells whether there is a stream that takes messages and delivers them here.
+func (t *stream) leads() bool { return t != nil && t.ingest != nil && !t.resting.Load() }
 
 // subscribe lets the stream capture what is published on its subjects, and on no others.
 func (t *stream) subscribe() {
@@ -96,27 +129,38 @@ func (t *stream) subscribe() {
 			delete(t.subscribed, subject)
 		}
 	}
+	if t.account.service.cluster != nil && t.services == nil {
+		t.services = t.serve()
+	}
 }
 
 // close ends the stream's service. What it has stays in the store.
-func (t *stream) close() {
-	t.mu.Lock()
-	t.closed = true
-	subscribed := t.subscribed
-	t.subscribed = nil
-	t.mu.Unlock()
-	for _, i := range subscribed {
-		i.Unsubscribe()
-	}
+func (t *stream) close() { t.end((*delivery.Stream).Close) }
+
+// end is close; deliver ends the deliveries, and says why to those who wait for messages.
+func (t *stream) end(deliver func(*delivery.Stream)) {
+	t.silence()
 	t.alarm.stop()
 	t.subjects.close()
 	t.countAs(0)
-	if t.offline() {
+	if t.ingest == nil {
 		return
 	}
 	t.sources.Close()
-	t.deliver.Close()
+	deliver(t.deliver)
 	t.ingest.Close()
+}
+
+// silence ends all subscriptions. It is quick.
+func (t *stream) silence() {
+	t.mu.Lock()
+	t.closed = true
+	ended := slices.Concat(slices.Collect(maps.Values(t.subscribed)), t.services, t.reads)
+	t.subscribed, t.services, t.reads = nil, nil, nil
+	t.mu.Unlock()
+	for _, i := range ended {
+		i.Unsubscribe()
+	}
 }
 
 // stored is called for each message, once it is safe.
@@ -144,8 +188,8 @@ func (t *stream) changed() {
 // waiting waits for the result of a command that was started, until the service's end at most.
 type waiting func() (jetlog.Result, error)
 
-// begin starts a command.
-func (t *stream) begin(c command.Command) (waiting, error) {
+// start starts a command.
+func (t *stream) start(c command.Command) (waiting, error) {
 	type outcome struct {
 		result jetlog.Result
 		err    error

@@ -23,7 +23,7 @@ func (s *Service) streamRequest(r *request) (config.Stream, error) {
 	if err != nil {
 		return config.Stream{}, err
 	}
-	if cfg.Replicas > 1 {
+	if cfg.Replicas > 1 && s.cluster == nil {
 		return config.Stream{}, api.NewError(api.ReplicasNotSupported)
 	}
 	delete(cfg.Metadata, restoringKey)

@@ -72,9 +72,9 @@ func (t *stream) timePassed() {
 	t.watchTime()
 }
 
-// timedFailed logs what went wrong and has it tried again later; nothing if the stream has ended.
+// timedFailed logs what went wrong and has it tried again later; nothing if the stream has ended here.
 func (t *stream) timedFailed(what string, err error) {
-	if errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrNotFound) || t.account.service.ctx.Err() != nil {
+	if errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrNotFound) || unled(err) || t.account.service.ctx.Err() != nil {
 		return
 	}
 	t.account.service.logger.Error(what+"; trying again later", "account", t.log.Account(), "stream", t.log.Name(), "error", err)

@@ -72,18 +72,15 @@ func (a *account) checkLimits(cfg *config.Stream, old *stream) error {
 	if old == nil && l.MaxStreams >= 0 && len(a.streams)+len(a.making) >= l.MaxStreams {
 		return api.NewError(api.MaximumStreams)
 	}
-	if l.MaxBytesRequired && cfg.MaxBytes <= 0 {
-		return api.NewError(api.MaxBytesRequired)
+	if err := l.checkStream(cfg); err != nil {
+		return err
 	}
 	server := a.service.allowed.Load()
-	own, all, total := l.MaxStoreStreamBytes, l.MaxStoreBytes, server.MaxStoreBytes
+	all, total := l.MaxStoreBytes, server.MaxStoreBytes
 	short := api.InsufficientStorage
 	if cfg.Storage == config.MemoryStorage {
-		own, all, total = l.MaxMemoryStreamBytes, l.MaxMemoryBytes, server.MaxMemoryBytes
+		all, total = l.MaxMemoryBytes, server.MaxMemoryBytes
 		short = api.InsufficientMemory
-	}
-	if own > 0 && cfg.MaxBytes > own {
-		return api.NewError(api.MaxBytesExceeds)
 	}
 	if cfg.MaxBytes <= 0 {
 		return nil // nothing is reserved
@@ -96,6 +93,21 @@ func (a *account) checkLimits(cfg *config.Stream, old *stream) error {
 	}
 	if all >= 0 && reserved > all || total >= 0 && reserved > total {
 		return api.NewError(short)
+	}
+	return nil
+}
+
+// checkStream tells why the limits do not allow a stream, whatever others there are.
+func (l *AccountLimits) checkStream(cfg *config.Stream) error {
+	own := l.MaxStoreStreamBytes
+	if cfg.Storage == config.MemoryStorage {
+		own = l.MaxMemoryStreamBytes
+	}
+	switch {
+	case l.MaxBytesRequired && cfg.MaxBytes <= 0:
+		return api.NewError(api.MaxBytesRequired)
+	case own > 0 && cfg.MaxBytes > own:
+		return api.NewError(api.MaxBytesExceeds)
 	}
 	return nil
 }

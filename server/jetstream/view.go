@@ -130,7 +130,7 @@ func (t *stream) view(q ViewQuery) (StreamView, bool) {
 	if t.offline() {
 		return StreamView{Name: t.log.Name(), Info: info, Offline: t.log.Err()}, true
 	}
-	info.Cluster = &api.Cluster{Leader: s.cfg.ServerName}
+	info.Cluster = t.group()
 	var consumers []string
 	err := t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
 		info.Created, info.State = api.At(state.Created()), streamState(state)

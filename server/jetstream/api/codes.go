@@ -5,6 +5,8 @@ import "runnel/jetlog/config"
 // The numbers of refusals that do not come from a stream's configuration or state; those are in package config.
 const (
 	AccountExceeded         config.Code = 10002
+	NoSuitablePeers         config.Code = 10005
+	ClusterUnavailable      config.Code = 10008
 	ClusterRequired         config.Code = 10010
 	ConsumerNameExists      config.Code = 10013
 	EphemeralWithDurable    config.Code = 10019
@@ -19,9 +21,13 @@ const (
 	MaximumStreams          config.Code = 10027
 	InsufficientMemory      config.Code = 10028
 	MirrorMessageBytes      config.Code = 10030
+	AccountNotFound         config.Code = 10035
+	NotInCluster            config.Code = 10036
 	NotEmptyRequest         config.Code = 10038
 	NotEnabledForAccount    config.Code = 10039
+	PeerNotMember           config.Code = 10040
 	RestoreSubscribe        config.Code = 10042
+	ServerNotMember         config.Code = 10044
 	SourceMessageBytes      config.Code = 10046
 	InsufficientStorage     config.Code = 10047
 	StreamNameMismatch      config.Code = 10056
@@ -32,11 +38,13 @@ const (
 	BackupFailed            config.Code = 10064
 	SubjectOverlap          config.Code = 10065
 	ReplicasNotSupported    config.Code = 10074
+	PeerRemapFailed         config.Code = 10075
 	NotEnabled              config.Code = 10076
 	ConsumerConfigRequired  config.Code = 10078
 	ConsumerStillActive     config.Code = 10105
 	MaxBytesRequired        config.Code = 10113
 	SubjectDetailsTooLarge  config.Code = 10117
+	StreamUnreachable       config.Code = 10118
 	StreamOffline           config.Code = 10194
 	ConsumerOffline         config.Code = 10195
 	NoTier                  config.Code = 10120
@@ -50,6 +58,7 @@ const (
 	AtomicSequenceMissing   config.Code = 10175
 	AtomicIDInvalid         config.Code = 10179
 	LevelRequired           config.Code = 10185
+	RescueRefused           config.Code = 10224
 	AtomicTooLarge          config.Code = 10199
 	AtomicCommitInvalid     config.Code = 10200
 	BatchDisabled           config.Code = 10205

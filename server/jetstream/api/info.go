@@ -64,6 +64,28 @@ type Cluster struct {
 	SystemAccount  bool       `json:"system_account,omitempty"`
 	TrafficAccount string     `json:"traffic_account,omitempty"`
 	Replicas       []*Peer    `json:"replicas,omitempty"`
+	// Desired is set while the stream is on its way to other servers, or to more or fewer of them.
+	Desired *Desired `json:"desired,omitempty"`
+}
+
+// Desired is where a stream is to be, where it was, and what is waited for.
+type Desired struct {
+	Created time.Time      `json:"created"`
+	Name    string         `json:"name,omitempty"`
+	Origin  Origin         `json:"origin"`
+	Status  *DesiredStatus `json:"status,omitempty"`
+}
+
+// Origin is how a stream was spread before it was to be spread otherwise.
+type Origin struct {
+	Replicas  int               `json:"replicas"`
+	Placement *config.Placement `json:"placement,omitempty"`
+}
+
+// DesiredStatus is what is waited for: in words, and as a word.
+type DesiredStatus struct {
+	Description string `json:"description"`
+	Type        string `json:"type"`
 }
 
 // Peer is a server with a replica, other than the leader.

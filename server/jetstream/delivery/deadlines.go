@@ -8,6 +8,7 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/command"
+	"runnel/jetlog/store"
 )
 
 // deadlines sees to it that what was not acknowledged in time is taken up again: a command for all consumers of a
@@ -142,7 +143,9 @@ func (d *deadlines) done(r jetlog.Result, err error) {
 	s := d.stream
 	d.work(false)
 	if err != nil {
-		s.pool.cfg.Logger.Error("what was not acknowledged in time cannot be taken up", "stream", s.Name(), "error", err)
+		if !errors.Is(err, store.ErrNotLeader) && !errors.Is(err, store.ErrLeadershipLost) {
+			s.pool.cfg.Logger.Error("what was not acknowledged in time cannot be taken up", "stream", s.Name(), "error", err)
+		}
 		d.expect(s.pool.now() + int64(pauseMax))
 		return
 	}

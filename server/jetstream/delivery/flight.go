@@ -8,6 +8,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/store"
 )
 
 // flight is a command from when it is made until its result is seen.
@@ -101,6 +102,11 @@ func (t *turn) unwritable(err error) {
 	r := &t.session.writing
 	if errors.Is(err, context.Canceled) {
 		r.later(t.ns, busyPause)
+		return
+	}
+	if errors.Is(err, store.ErrNotLeader) || errors.Is(err, store.ErrLeadershipLost) {
+		r.later(t.ns, refusePause) // until it is told so, too
+		t.stall = Storage
 		return
 	}
 	if r.later(t.ns, refusePause); !r.told {

@@ -85,6 +85,13 @@ func (s *Stream) Close() {
 	s.end(api.StatusConsumerDeleted)
 }
 
+// Resign is Close for a stream that is not led here any more: requests get 409 Leadership Change, and can be made again
+// wherever it is led then.
+func (s *Stream) Resign() {
+	s.pool.leave(s)
+	s.end(api.StatusLeadershipChange)
+}
+
 // end ends the deliveries of all consumers; who waits is told a status.
 func (s *Stream) end(status api.Status) {
 	s.overdue.close()

@@ -118,15 +118,16 @@ func (s *Stream) acknowledgeResult(a *acker, cfg *settings, r *record) {
 	s.acknowledge(a, r.reply, &ack)
 }
 
-// outcome returns what a message is refused with, nil if it is not. It is not known when the stream was closed:
-// whoever serves it next may have the message.
+// outcome returns what a message is refused with, nil if it is not. It is not known when the stream was closed,
+// or is not led here any more: whoever serves it next may have the message.
 func outcome(r *record) (err *api.Error, known bool) {
 	switch {
 	case r.refusal != nil:
 		return r.refusal, true
 	case r.err == nil:
 		return api.NewError(r.result.Code, r.result.Detail), true
-	case errors.Is(r.err, store.ErrClosed), errors.Is(r.err, store.ErrNotFound), errors.Is(r.err, context.Canceled):
+	case errors.Is(r.err, store.ErrClosed), errors.Is(r.err, store.ErrNotFound), errors.Is(r.err, context.Canceled),
+		errors.Is(r.err, store.ErrNotLeader), errors.Is(r.err, store.ErrLeadershipLost):
 		return nil, false
 	}
 	return api.NewError(config.StoreFailed, r.err.Error()), true

@@ -1,0 +1,230 @@
+package jetstream
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"runnel/jetlog/store"
+	"runnel/server/engine"
+	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/clustered"
+)
+
+// cluster is what a service has besides when it is one of several. A server alone has none.
+type cluster struct {
+	clustered.Cluster
+	service *Service
+	asker   clustered.Asker
+	waiting clustered.Waiting[*request]
+
+	mu       sync.Mutex // guards everything below
+	replicas map[uint64]*replica
+}
+
+// tendEvery is how often the replicas are looked after.
+const tendEvery = time.Second
+
+// newCluster returns the part of a service that joins it to others.
+func newCluster(s *Service, view clustered.Cluster) *cluster {
+	c := &cluster{Cluster: view, service: s, replicas: make(map[uint64]*replica)}
+	c.asker = clustered.Asker{Cluster: view, Local: c.reply}
+	c.waiting.Judge = func(r *request, late bool) clustered.Verdict { return c.judge(r, late) }
+	c.waiting.Done = c.waited
+	c.waiting.Most = func() int { return s.allowed.Load().MaxRequests }
+	return c
+}
+
+// Answer answers a question that another server of the cluster has put by its Call.
+func (s *Service) Answer(ctx context.Context, question []byte) ([]byte, error) {
+	if s.cluster == nil {
+		return nil, fmt.Errorf("answer a question: this server belongs to no cluster")
+	}
+	return s.cluster.asker.Answer(ctx, question)
+}
+
+// judge says what this server does with a request.
+func (c *cluster) judge(r *request, late bool) clustered.Verdict {
+	t := r.account.stream(r.call.Stream)
+	return clustered.Judge(c, clustered.Case{
+		Endpoint: r.call.Endpoint, Account: r.account.account.Name(), Stream: r.call.Stream, Led: t.leads(), Late: late,
+	})
+}
+
+// concerns tells whether this server may have to answer a request, so that it is worth keeping.
+func (c *cluster) concerns(r *request) bool { return r.here || c.judge(r, false) != clustered.Silent }
+
+// settle does what there is to do with a request unless it is to be carried out here; it is false if so.
+func (c *cluster) settle(out Outlet, r *request) bool {
+	v := c.judge(r, r.late)
+	switch v {
+	case clustered.Answer:
+		return false
+	case clustered.Silent:
+	case clustered.Wait:
+		if !c.waiting.Add(r) {
+			c.service.dropped.Add(1)
+			c.service.overload.note()
+		}
+	default:
+		c.service.reply(out, r, nil, v.Refusal())
+	}
+	return true
+}
+
+// waited goes on with a request that has waited.
+func (c *cluster) waited(r *request, v clustered.Verdict) {
+	if v == clustered.Silent {
+		return
+	}
+	r.late = v != clustered.Answer
+	c.service.offer(r)
+}
+
+// apiWords are the calls of the API that are subscribed to in every account, by their first words. Those that are missing
+// are subscribed to by stream: so a request to a stream that there is not reaches nobody, and whoever asks learns that.
+const apiWords = "INFO STREAM.> CONSUMER.CREATE.> CONSUMER.DURABLE.> CONSUMER.INFO.> CONSUMER.NAMES.> CONSUMER.LIST.> CONSUMER.DELETE.> " +
+	"CONSUMER.PAUSE.> CONSUMER.RESET.> CONSUMER.UNPIN.> CONSUMER.LEADER.> CONSUMER.PEER.>"
+
+// systemWords are those of the system account besides.
+const systemWords = "META.> SERVER.> ACCOUNT.>"
+
+// spread replaces, among an account's subscriptions, those that must not be there on every server of a cluster.
+func (a *account) spread(h map[string]func(*engine.Message)) {
+	words := apiWords
+	if a.isSystem() {
+		words += " " + systemWords
+	}
+	for _, prefix := range a.service.prefixes() {
+		delete(h, prefix+">")
+		for word := range strings.FieldsSeq(words) {
+			h[prefix+word] = a.takeRequest
+		}
+	}
+	delete(h, api.AckPrefix+">")
+	delete(h, api.FlowControlPrefix+">")
+}
+
+// shares subscribes to what one server of the cluster, no matter which, passes on: the buckets that are named by the domain.
+func (a *account) shares() []*engine.Internal {
+	s := a.service
+	if s.cluster == nil || s.cfg.Domain == "" {
+		return nil
+	}
+	var list []*engine.Internal
+	for _, bucket := range []string{"$KV.>", "$OBJ.>", "$O.>"} {
+		list = append(list, s.cfg.Engine.SubscribeMember(a.account, api.DomainPrefix(s.cfg.Domain)+bucket, memberQueue, a.takeRequest))
+	}
+	return list
+}
+
+// memberQueue is the queue group of servers that share a work.
+const memberQueue = "_runnel"
+
+// prefixes are those of the API's subjects.
+func (s *Service) prefixes() []string {
+	list := []string{"$JS.API."}
+	if s.cfg.Domain != "" {
+		list = append(list, api.DomainPrefix(s.cfg.Domain))
+	}
+	return list
+}
+
+// isSystem tells whether the account is the one of the server's operators.
+func (a *account) isSystem() bool {
+	system := a.service.cfg.System
+	return system != nil && system() == a.account
+}
+
+// Opened tells that this server has a replica of a stream, or all of one that no other server has. It is not led here until
+// Lead is called. Nothing is told to a service without a Cluster.
+func (s *Service) Opened(log *store.Stream) {
+	c := s.cluster
+	r := &replica{cluster: c, log: log}
+	c.mu.Lock()
+	c.replicas[log.ID()] = r
+	c.mu.Unlock()
+	r.want(func() {})
+}
+
+// Lead tells that a stream is led by this server from here on. Like Follow and Closed it is quick; what is to be done is done
+// by a goroutine, for each stream in the order of the calls.
+func (s *Service) Lead(id, term uint64) {
+	if r := s.cluster.replica(id); r != nil {
+		r.want(func() { r.term = term })
+	}
+}
+
+// Follow tells that a stream is not led by this server any more.
+func (s *Service) Follow(id uint64) {
+	if r := s.cluster.replica(id); r != nil {
+		r.rest()
+		r.want(func() { r.term = 0 })
+	}
+}
+
+// Closed tells that this server does not have a stream any more, or not for now. It returns when nothing here uses it.
+func (s *Service) Closed(id uint64) {
+	c := s.cluster
+	r := c.replica(id)
+	if r == nil {
+		return
+	}
+	r.want(func() { r.term, r.closed = 0, true })
+	r.settle()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.replicas, id)
+}
+
+// replica returns the replica of a stream, nil if this server has none.
+func (c *cluster) replica(id uint64) *replica {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.replicas[id]
+}
+
+// revive lets the replicas of an account that is served from here on be streams of it.
+func (c *cluster) revive(a *account) {
+	for _, r := range c.all() {
+		if r.log.Account() == a.account.Name() {
+			r.want(func() {})
+		}
+	}
+}
+
+// all returns all replicas, in no order.
+func (c *cluster) all() []*replica {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := make([]*replica, 0, len(c.replicas))
+	for _, r := range c.replicas {
+		list = append(list, r)
+	}
+	return list
+}
+
+// settleAll waits until all replicas are what they are to be.
+func (c *cluster) settleAll() {
+	for _, r := range c.all() {
+		r.settle()
+	}
+}
+
+// run looks after the replicas until the service ends.
+func (c *cluster) run() {
+	tick := time.NewTicker(tendEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			for _, r := range c.all() {
+				r.tend()
+			}
+		case <-c.service.ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,318 @@
+package jetstream
+
+import (
+	"sync"
+
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+	"runnel/jetlog/store"
+	"runnel/server/engine"
+	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/clustered"
+	"runnel/server/jetstream/delivery"
+)
+
+// replica is a stream of the cluster that this server has. What the cluster tells of it is noted, and a goroutine, which lives
+// while there is something to be done, lets a stream of its account become that: one that leads or one that follows.
+//
+// Invariant: a stream that leads is through with all it had begun before another one of the same replica leads.
+type replica struct {
+	cluster *cluster
+	log     *store.Stream
+
+	mu     sync.Mutex // guards everything below
+	term   uint64     // in which it is to be led here, 0 for not
+	closed bool
+	stream *stream // what it is now, nil while its account is not served
+	busy   bool    // the goroutine exists
+	dirty  bool    // and has something to look at
+	done   chan struct{}
+}
+
+// want notes what the replica is to be, and sees to it that it becomes that.
+func (r *replica) want(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+	r.dirty = true
+	if !r.busy {
+		r.busy, r.done = true, make(chan struct{})
+		go r.work()
+	}
+}
+
+// settle waits until the replica is what it is to be.
+func (r *replica) settle() {
+	r.mu.Lock()
+	busy, done := r.busy, r.done
+	r.mu.Unlock()
+	if busy {
+		<-done
+	}
+}
+
+// rest lets the stream that leads, if there is one, take nothing more. It is quick.
+func (r *replica) rest() {
+	r.mu.Lock()
+	t := r.stream
+	r.mu.Unlock()
+	if t != nil && t.ingest != nil {
+		t.resting.Store(true)
+		t.silence()
+	}
+}
+
+// work lets the replica become what it is to be, until it is.
+func (r *replica) work() {
+	for {
+		a := r.cluster.service.named(r.log.Account())
+		is, term, closed, ok := r.next()
+		if !ok {
+			return
+		}
+		r.become(a, is, term, closed)
+	}
+}
+
+// next returns what is and what is to be; it is false when that is the same, and the goroutine ends.
+func (r *replica) next() (is *stream, term uint64, closed, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.dirty {
+		r.busy = false
+		close(r.done)
+		return nil, 0, false, false
+	}
+	r.dirty = false
+	return r.stream, r.term, r.closed, true
+}
+
+// become ends what the replica is, and begins what it is to be in an account, nil for nothing. A leader becomes a follower
+// first, which readers find while the leader is coming to its end.
+func (r *replica) become(a *account, is *stream, term uint64, closed bool) {
+	if is != nil && !closed && is.account == a && is.term == term && !is.isClosed() {
+		return
+	}
+	if closed {
+		a = nil
+	}
+	if a == nil || is == nil || is.account != a || is.term != 0 || is.isClosed() {
+		is = r.replace(is, r.follower(a), closed)
+	}
+	if is != nil && term != 0 {
+		leader := newStream(is.account, r.log)
+		leader.term = term
+		leader.begin()
+		if r.replace(is, leader, false) != nil && !leader.offline() {
+			leader.attend()
+			leader.elected()
+		}
+	}
+}
+
+// follower returns a stream of an account that only answers direct gets; nil without an account.
+func (r *replica) follower(a *account) *stream {
+	if a == nil {
+		return nil
+	}
+	t := newStream(a, r.log)
+	if err := r.log.Err(); err != nil {
+		t.failed.Store(true)
+	} else {
+		t.count()
+	}
+	return t
+}
+
+// replace has one stream known in the place of another; either may be nil. It returns the new one, nil if the account is not
+// served any more.
+func (r *replica) replace(old, t *stream, closed bool) *stream {
+	if t != nil && !t.account.exchange(t) {
+		t.close()
+		t = nil
+	}
+	r.mu.Lock()
+	r.stream = t
+	r.mu.Unlock()
+	if t != nil {
+		t.share(r.readable(t))
+	}
+	if old == nil {
+		return t
+	}
+	if t == nil {
+		old.account.remove(old)
+	}
+	switch {
+	case old.ingest == nil:
+		old.close()
+	case closed && r.deleted():
+		old.sources.Remove()
+		old.close()
+	default:
+		old.resting.Store(true)
+		old.end((*delivery.Stream).Resign)
+	}
+	return t
+}
+
+// deleted tells whether the stream is closed since the cluster does not have it any more.
+func (r *replica) deleted() bool {
+	a, ok := r.cluster.Stream(r.log.Account(), r.log.Name())
+	return !ok || a.ID != r.log.ID()
+}
+
+// readable tells whether direct gets may be answered: the state here is the leader's, or nearly.
+func (r *replica) readable(t *stream) bool {
+	if t.offline() || !t.direct() {
+		return false
+	}
+	if t.leads() {
+		return true
+	}
+	status, ok := r.cluster.Status(r.log.ID())
+	if !ok || status.Leader.ID == "" {
+		return false
+	}
+	self := r.cluster.Self().ID
+	for i := range status.Replicas {
+		if status.Replicas[i].ID == self {
+			return status.Replicas[i].Current
+		}
+	}
+	return false
+}
+
+// tend lets the replica follow what has changed without a word: the configuration that the cluster has assigned, how far the
+// replica is, what it has.
+func (r *replica) tend() {
+	r.mu.Lock()
+	t, busy := r.stream, r.busy
+	r.mu.Unlock()
+	if t == nil || busy || t.offline() || t.isClosed() {
+		return
+	}
+	if a, ok := r.cluster.Stream(r.log.Account(), r.log.Name()); ok && a.ID == r.log.ID() {
+		t.assigned(a)
+	}
+	if !t.leads() {
+		t.countIfKnown()
+	}
+	t.share(r.readable(t))
+}
+
+// assigned lets the stream take the configuration that the cluster has assigned, if it has another one.
+func (t *stream) assigned(a *clustered.Assignment) {
+	switch {
+	case t.seen.Load() == a:
+	case t.leads():
+		t.seen.Store(a)
+		t.account.service.running.Go(func() {
+			refusal, err := t.configure(&a.Config)
+			if err != nil || refusal != nil {
+				t.account.service.logger.Warn("stream does not take the configuration that the cluster has assigned; trying again",
+					"account", t.log.Account(), "stream", t.log.Name(), "refused", refusal, "error", err)
+				t.seen.Store(nil)
+			}
+		})
+	default:
+		t.seen.Store(a)
+		t.cfg.Store(&a.Config)
+		t.account.claim(t)
+	}
+}
+
+// configure has the stream take a configuration unless it has it already, and returns why not.
+func (t *stream) configure(cfg *config.Stream) (*api.Error, error) {
+	if now := t.log.Config(); sameConfig(&now, cfg) {
+		return nil, nil
+	}
+	result, err := t.propose(&command.Configure{Time: t.account.service.now(), Config: *cfg})
+	if err != nil || result.Code != 0 {
+		return api.NewError(result.Code, result.Detail), err
+	}
+	t.configured()
+	return nil, nil
+}
+
+// serve subscribes a stream that leads to what only its leader is to get: requests for messages, acknowledgements,
+// answers to flow control, in both forms of their subjects.
+func (t *stream) serve() []*engine.Internal {
+	s, a, name := t.account.service, t.account, t.log.Name()
+	var list []*engine.Internal
+	subscribe := func(subject string, handler func(*engine.Message)) {
+		list = append(list, s.cfg.Engine.SubscribeService(a.account, subject, handler))
+	}
+	for _, prefix := range s.prefixes() {
+		subscribe(prefix+api.CallConsumerNext.String()+"."+name+".*", a.takeRequest)
+	}
+	for _, second := range []bool{false, true} {
+		more := ""
+		if second {
+			more = "*.*."
+		}
+		subscribe(api.AckPrefix+more+name+".>", func(m *engine.Message) {
+			if ack, ok := api.ParseAck(string(m.Subject)); ok && ack.Stream == name && (ack.Account != "") == second {
+				a.takeAck(m)
+			}
+		})
+		subscribe(api.FlowControlPrefix+more+name+".>", func(m *engine.Message) {
+			if flow, ok := api.ParseFlow(string(m.Subject)); ok && flow.Stream == name && (flow.Account != "") == second {
+				a.takeFlowControl(m)
+			}
+		})
+	}
+	return list
+}
+
+// share lets the stream answer direct gets together with the other servers that have it, or not. A mirror that may does so for
+// its origin too.
+func (t *stream) share(wanted bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed || wanted == (t.reads != nil) {
+		return
+	}
+	if !wanted {
+		for _, i := range t.reads {
+			i.Unsubscribe()
+		}
+		t.reads = nil
+		return
+	}
+	names := []string{t.log.Name()}
+	if cfg := t.config(); cfg.MirrorDirect && cfg.Mirror != nil && cfg.Mirror.External == nil {
+		names = append(names, cfg.Mirror.Name)
+	}
+	s := t.account.service
+	for _, prefix := range s.prefixes() {
+		for _, name := range names {
+			for _, subject := range []string{name, name + ".>"} {
+				subject = prefix + api.CallDirectGet.String() + "." + subject
+				t.reads = append(t.reads, s.cfg.Engine.SubscribeMember(t.account.account, subject, memberQueue, t.takeRead))
+			}
+		}
+	}
+}
+
+// takeRead answers a direct get, or files it.
+func (t *stream) takeRead(m *engine.Message) {
+	subject := string(m.Subject)
+	call, ok := api.ParseSubject(subject)
+	if !ok || len(m.Reply) == 0 {
+		return
+	}
+	if meant, ok := api.FromDomain(t.account.service.cfg.Domain, subject); ok && !m.Permitted(meant) {
+		return
+	}
+	if !t.directNow(&call, m) {
+		t.account.service.file(&request{account: t.account, call: call, subject: subject, stream: t, here: true}, m)
+	}
+}
+
+// isClosed tells whether the stream was closed.
+func (t *stream) isClosed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.closed
+}
