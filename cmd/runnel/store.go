@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 
 	"runnel/jetlog/dump"
+	"runnel/jetlog/rescue"
 	"runnel/jetlog/store"
 )
 
@@ -123,7 +124,7 @@ func (f *storeFlags) config(dir string) (store.Config, error) {
 
 // checkStore writes what a check has found; it is false if something is wrong.
 func checkStore(cfg store.Config, asJSON bool, w io.Writer) (bool, error) {
-	found, err := store.Check(cfg)
+	found, err := rescue.Check(cfg)
 	if err != nil {
 		return false, err
 	}
@@ -185,7 +186,7 @@ func salvageStore(cfg store.Config, f *storeFlags, stdout, stderr io.Writer) (ok
 		}()
 		out = file
 	}
-	result, err := store.Salvage(cfg, f.account, f.stream, func(m store.Message) error { return writeMessage(out, &m) })
+	result, err := rescue.Salvage(cfg, f.account, f.stream, func(m rescue.Message) error { return writeMessage(out, &m) })
 	if err != nil {
 		return false, err
 	}
@@ -198,7 +199,7 @@ func salvageStore(cfg store.Config, f *storeFlags, stdout, stderr io.Writer) (ok
 
 // repairStore lets a stream go on with what is left of it; it is false if something is lost.
 func repairStore(cfg store.Config, f *storeFlags, stdout io.Writer) (ok bool, err error) {
-	result, err := store.Repair(cfg, f.account, f.stream)
+	result, err := rescue.Repair(cfg, f.account, f.stream)
 	if err != nil {
 		return false, err
 	}
@@ -210,7 +211,7 @@ func repairStore(cfg store.Config, f *storeFlags, stdout io.Writer) (ok bool, er
 }
 
 // tellSalvaged writes what is left and what is lost; it is false if something is.
-func tellSalvaged(result *store.Salvaged, asJSON bool, w io.Writer) (ok bool, err error) {
+func tellSalvaged(result *rescue.Salvaged, asJSON bool, w io.Writer) (ok bool, err error) {
 	ok = len(result.Lost) == 0 && len(result.Damage) == 0
 	if asJSON {
 		return ok, writeJSON(w, result)
@@ -226,7 +227,7 @@ func tellSalvaged(result *store.Salvaged, asJSON bool, w io.Writer) (ok bool, er
 }
 
 // writeMessage writes a message as one line; bytes are in base 64.
-func writeMessage(w io.Writer, m *store.Message) error {
+func writeMessage(w io.Writer, m *rescue.Message) error {
 	b, err := json.Marshal(struct {
 		Sequence uint64 `json:"seq"`
 		Time     int64  `json:"time_ns"`

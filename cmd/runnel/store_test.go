@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"runnel/jetlog/rescue"
 	"runnel/jetlog/store"
 )
 
@@ -29,7 +30,7 @@ func TestStoreCheck(t *testing.T) {
 		t.Errorf("check: %d, %s, %s", code, stdout, stderr)
 	}
 	code, stdout, _ = command(t, "store", "check", "--json", dir)
-	var found store.Findings
+	var found rescue.Findings
 	if err := json.Unmarshal([]byte(stdout), &found); code != 0 || err != nil {
 		t.Fatalf("check --json: %d, %v, %s", code, err, stdout)
 	}
@@ -94,7 +95,7 @@ func TestStoreSalvage(t *testing.T) {
 		t.Error("a file is written over")
 	}
 	code, stdout, _ = command(t, append(salvage, "--json", "--out", out+"2", dir)...)
-	var result store.Salvaged
+	var result rescue.Salvaged
 	if err := json.Unmarshal([]byte(stdout), &result); code != 1 || err != nil || result.Messages != 4 || len(result.Damage) == 0 {
 		t.Errorf("salvage --json: %d, %s, %v", code, stdout, err)
 	}

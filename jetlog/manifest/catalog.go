@@ -39,8 +39,25 @@ type Stream struct {
 	Floor    uint64 // every sequence up to here has gone
 	Noted    uint64 // commands that were safe when that was noted last, in the log or by the state
 	Pages    map[uint64]*Page
-	Parts    []Part // oldest first
+	Parts    []Part   // oldest first
+	Replica  *Replica // nil for a stream that never was one
 }
+
+// Replica is what a stream has besides whose commands come from a raft group. It is never changed, only replaced.
+//
+// Noted is not a number of commands then, but the position of a record of the group in the log.
+type Replica struct {
+	// Index and Term are of the last entry that is in the state, both 0 as long as there is no state; the
+	// configuration is that of the group as of there.
+	Index, Term   uint64
+	Configuration []byte
+	Begin         uint64    // entries before this position of the log are not of this stream
+	Solo          bool      // it is none any more
+	Key           [2]uint64 // of the hashes of facts, zeros for that of the store: files that came from another one have its own
+}
+
+// FirstAssigned is the first of the ids of streams that are given to a store. It gives lower ones itself.
+const FirstAssigned = 1 << 40
 
 // Part is what a file has of a stream.
 type Part struct {
@@ -131,7 +148,9 @@ func (c *Catalog) applyStream(e *StreamEdit) error {
 	case e.Created:
 		s = &Stream{ID: e.ID, Account: e.Account, Noted: e.Noted, Pages: map[uint64]*Page{}}
 		c.Streams[e.ID] = s
-		c.NextStream = max(c.NextStream, e.ID+1)
+		if e.ID < FirstAssigned {
+			c.NextStream = max(c.NextStream, e.ID+1)
+		}
 	case s == nil:
 		return fmt.Errorf("a change of stream %d, which does not exist", e.ID)
 	case e.Noted > 0: // nothing else is in it: the stream keeps its files
@@ -142,6 +161,12 @@ func (c *Catalog) applyStream(e *StreamEdit) error {
 		s.Snapshot, s.Applied = e.Snapshot, e.Applied
 		s.Purged, s.Forgot, s.Floor = e.Purged, e.Forgot, e.Floor
 		maps.DeleteFunc(s.Pages, func(n uint64, _ *Page) bool { return n < (s.Floor+1)/PageSpan })
+	}
+	if e.Replica != nil {
+		if !e.Created && s.replicated() == e.Replica.Solo {
+			s.Noted = 0 // it meant something else
+		}
+		s.Replica = e.Replica
 	}
 	for _, n := range e.Cleared {
 		delete(s.Pages, n)
@@ -155,6 +180,9 @@ func (c *Catalog) applyStream(e *StreamEdit) error {
 	s.Parts = e.Parts
 	return nil
 }
+
+// replicated reports whether commands come from a group.
+func (s *Stream) replicated() bool { return s.Replica != nil && !s.Replica.Solo }
 
 // whole is the edit that makes this catalog out of an empty one.
 func (c *Catalog) whole() *Edit {
@@ -188,6 +216,8 @@ const (
 	flagAdvanced // not set by compaction, which changes files alone
 	flagNoted    // with a stream that is not new nothing else follows
 	flagCovered  // each part has one byte more
+	flagReplica
+	flagsEnd
 )
 
 // append encodes an edit; docs/format/manifest.md is the page for it.
@@ -231,6 +261,9 @@ func (s *StreamEdit) append(out []byte) []byte {
 	if covered {
 		flags |= flagCovered
 	}
+	if s.Replica != nil {
+		flags |= flagReplica
+	}
 	out = append(codec.AppendUint(out, s.ID), flags)
 	if s.Created {
 		out = codec.AppendBytes(out, s.Account)
@@ -244,6 +277,9 @@ func (s *StreamEdit) append(out []byte) []byte {
 		if !s.Created {
 			return out
 		}
+	}
+	if s.Replica != nil {
+		out = s.Replica.append(out)
 	}
 	out = codec.AppendUint(out, uint64(len(s.Cleared)))
 	for _, n := range s.Cleared {
@@ -265,6 +301,20 @@ func (s *StreamEdit) append(out []byte) []byte {
 		}
 	}
 	return out
+}
+
+// append encodes what a replica has besides.
+func (p *Replica) append(out []byte) []byte {
+	out = codec.AppendUint(codec.AppendUint(out, p.Index), p.Term)
+	out = codec.AppendUint(codec.AppendBytes(out, p.Configuration), p.Begin)
+	return codec.AppendUint(codec.AppendUint(codec.AppendBool(out, p.Solo), p.Key[0]), p.Key[1])
+}
+
+// readReplica decodes it.
+func readReplica(r *codec.Reader) *Replica {
+	return &Replica{
+		Index: r.Uint(), Term: r.Uint(), Configuration: r.Bytes(), Begin: r.Uint(), Solo: r.Bool(), Key: [2]uint64{r.Uint(), r.Uint()},
+	}
 }
 
 // The fewest bytes that items of lists take.
@@ -311,7 +361,7 @@ func readStreamEdit(r *codec.Reader) StreamEdit {
 	s := StreamEdit{}
 	s.ID = r.Uint()
 	flags := r.Byte()
-	if flags&^(flagCreated|flagAdvanced|flagNoted|flagCovered) != 0 {
+	if flags >= flagsEnd {
 		r.Fail("flags of a stream that nobody knows")
 	}
 	s.Created, s.Advanced = flags&flagCreated != 0, flags&flagAdvanced != 0
@@ -326,6 +376,9 @@ func readStreamEdit(r *codec.Reader) StreamEdit {
 		if !s.Created {
 			return s
 		}
+	}
+	if flags&flagReplica != 0 {
+		s.Replica = readReplica(r)
 	}
 	for range r.Count(1) {
 		s.Cleared = append(s.Cleared, r.Uint())

@@ -50,12 +50,17 @@ func (w *applier) apply(batch []entry, failure error) (left []entry, asked bool)
 		rest = rest[n:]
 	}
 	w.grouper.Clear()
+	w.flush()
+	return left, w.asked
+}
+
+// flush flushes whoever is to be flushed at the end of a batch.
+func (w *applier) flush() {
 	for i, f := range w.flushes {
 		w.flushes[i] = nil
 		f.Flush()
 	}
 	w.flushes = w.flushes[:0]
-	return left, w.asked
 }
 
 // together returns how many entries at the beginning are of one stream, and not too many for one lock.

@@ -12,6 +12,7 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/command"
+	"runnel/jetlog/rescue"
 	"runnel/jetlog/store"
 	"runnel/jetlog/vfs"
 	"runnel/jetlog/wal"
@@ -60,7 +61,7 @@ func TestBenchmarkIsSound(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	found, err := store.Check(cfg)
+	found, err := rescue.Check(cfg)
 	if err != nil || len(found.Problems) > 0 || len(found.Streams) != streams || found.Files == 0 {
 		t.Fatalf("check: %+v, %v", found, err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"runnel/jetlog/command"
 	"runnel/jetlog/manifest"
+	"runnel/jetlog/rescue"
 	"runnel/jetlog/segment"
 	"runnel/jetlog/store"
 	"runnel/jetlog/vfs"
@@ -61,7 +62,7 @@ func files(t *testing.T, dir string) map[string]string {
 func TestCheckChangesNothing(t *testing.T) {
 	cfg := filled(t)
 	before := files(t, cfg.Dir)
-	found, err := store.Check(cfg)
+	found, err := rescue.Check(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func TestFlippedBits(t *testing.T) {
 			t.Fatal(err)
 		}
 		flip(t, name, int64(strings.Index(string(b), "A payload 30")))
-		found, err := store.Check(cfg)
+		found, err := rescue.Check(cfg)
 		if err != nil || len(found.Problems) == 0 || !strings.Contains(strings.Join(found.Problems, " "), filepath.Base(name)) {
 			t.Errorf("found %+v, %v", found, err)
 		}
@@ -177,7 +178,7 @@ func TestFlippedBits(t *testing.T) {
 		if _, _, err := store.Open(cfg); !errors.As(err, &damage) {
 			t.Errorf("open: %v", err)
 		}
-		if _, err := store.Check(cfg); !errors.As(err, &damage) {
+		if _, err := rescue.Check(cfg); !errors.As(err, &damage) {
 			t.Errorf("check: %v", err)
 		}
 	})
@@ -207,7 +208,7 @@ func halts(t *testing.T, cfg store.Config, name string) {
 			propose(t, other, &command.Publish{Time: 2, Subject: other.Name() + ".x"})
 		}
 	}
-	found, err := store.Check(store.Config{FS: cfg.FS, Dir: cfg.Dir})
+	found, err := rescue.Check(store.Config{FS: cfg.FS, Dir: cfg.Dir})
 	if !errors.Is(err, vfs.ErrLocked) {
 		t.Errorf("check of an open store: %+v, %v", found, err)
 	}
@@ -216,7 +217,7 @@ func halts(t *testing.T, cfg store.Config, name string) {
 func salvage(t *testing.T, cfg store.Config, stream string, atLeast int) {
 	t.Helper()
 	n, last := 0, uint64(0)
-	result, err := store.Salvage(cfg, "A", stream, func(m store.Message) error {
+	result, err := rescue.Salvage(cfg, "A", stream, func(m rescue.Message) error {
 		if m.Sequence <= last || stream == "A" && m.Sequence == 7 {
 			t.Errorf("message %d behind %d", m.Sequence, last)
 		}

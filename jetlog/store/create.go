@@ -1,11 +1,14 @@
 package store
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"runnel/jetlog"
 	"runnel/jetlog/config"
+	"runnel/jetlog/entries"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/messages"
 	"runnel/jetlog/order"
@@ -22,10 +25,9 @@ type edits struct {
 
 // creation is a stream to be made, and then what became of it.
 type creation struct {
-	account string
-	config  config.Stream
-	stream  *Stream
-	err     error
+	Assigned // without an id, the store gives one
+	stream   *Stream
+	err      error
 }
 
 // creationsAtOnce is how many streams share a record at most.
@@ -34,7 +36,29 @@ const creationsAtOnce = 256
 // Create makes a stream; the configuration is normalised already. It is safe when Create returns. The
 // name must not be in use in the account.
 func (s *Store) Create(account string, cfg config.Stream) (*Stream, error) {
-	c := &creation{account: account, config: cfg}
+	c := &creation{Assigned: Assigned{Account: account, Config: cfg}}
+	s.edits.creations.Do(c, creationsAtOnce, s.createAll)
+	return c.stream, c.err
+}
+
+// Assigned is a stream that a store is to have: with an id and a time that are the same on all that have it.
+type Assigned struct {
+	ID      uint64 // manifest.FirstAssigned or more
+	Account string
+	Config  config.Stream // normalised
+	Created int64
+	// Place says where the group begins whose replica the stream is, with an empty stream as its state; the zero Place lets
+	// it wait for a state from elsewhere: see Install. Nil is for a stream without a group.
+	Place *entries.Place
+}
+
+// CreateAssigned is Create for a stream whose id was given to it. The id must not be in use here either. A
+// replica keeps its messages in files, whatever the storage of its configuration.
+func (s *Store) CreateAssigned(a Assigned) (*Stream, error) {
+	if a.ID < manifest.FirstAssigned {
+		return nil, fmt.Errorf("create stream %q: the id %d is one that the store gives, want %d or more", a.Config.Name, a.ID, uint64(manifest.FirstAssigned))
+	}
+	c := &creation{Assigned: a}
 	s.edits.creations.Do(c, creationsAtOnce, s.createAll)
 	return c.stream, c.err
 }
@@ -43,44 +67,96 @@ func (s *Store) Create(account string, cfg config.Stream) (*Stream, error) {
 func (s *Store) createAll(batch []*creation) {
 	s.edits.Lock()
 	defer s.edits.Unlock()
-	e, states := &manifest.Edit{}, map[*creation]*jetlog.Stream{}
-	names := map[streamName]bool{}
-	id := s.catalog.NextStream
+	e, made := &manifest.Edit{}, []*creation{}
+	names, ids := map[streamName]bool{}, map[uint64]bool{}
+	begin, err := s.fence(batch)
+	next := s.catalog.NextStream
 	for _, c := range batch {
-		name := streamName{c.account, c.config.Name}
-		if c.err = s.usable(); c.err == nil && (names[name] || s.Stream(c.account, c.config.Name) != nil) {
-			c.err = fmt.Errorf("create stream %q: %w", c.config.Name, ErrExists)
+		if c.err = err; err == nil {
+			c.err = s.free(c, names, ids)
 		}
 		if c.err != nil {
 			continue
 		}
-		names[name] = true
-		state := jetlog.New(id, c.config, s.cfg.Clock().UnixNano())
-		id++
-		x := manifest.StreamEdit{Created: true, Advanced: true}
-		x.ID, x.Account, x.Snapshot = state.ID(), c.account, state.AppendSnapshot(nil)
-		e.Streams, states[c] = append(e.Streams, x), state
+		if c.ID == 0 {
+			c.ID, c.Created = next, s.cfg.Clock().UnixNano()
+			next++
+		}
+		names[streamName{c.Account, c.Config.Name}], ids[c.ID] = true, true
+		e.Streams, made = append(e.Streams, c.edit(begin)), append(made, c)
 	}
-	if len(states) == 0 {
+	if len(made) == 0 {
 		return
 	}
-	err := s.commitLocked(e)
-	for c, state := range states {
+	err = s.commitLocked(e)
+	for i, c := range made {
 		if err != nil {
-			c.err = fmt.Errorf("create stream %q: %w", c.config.Name, err)
+			c.err = fmt.Errorf("create stream %q: %w", c.Config.Name, err)
 			continue
 		}
-		c.stream = s.newStream(c.account, state)
+		c.stream = s.newStream(c.Account, jetlog.New(c.ID, c.Config, c.Created), e.Streams[i].Replica)
 		s.enter(c.stream)
 	}
 }
 
-// newStream returns a stream with a state and no messages.
-func (s *Store) newStream(account string, state *jetlog.Stream) *Stream {
+// free says why a stream cannot be made.
+func (s *Store) free(c *creation, names map[streamName]bool, ids map[uint64]bool) error {
+	err := s.usable()
+	switch name := (streamName{c.Account, c.Config.Name}); {
+	case err != nil:
+		return err
+	case names[name] || s.Stream(c.Account, c.Config.Name) != nil:
+		return fmt.Errorf("create stream %q: %w", c.Config.Name, ErrExists)
+	case c.ID != 0 && (ids[c.ID] || s.StreamByID(c.ID) != nil):
+		return fmt.Errorf("create stream %q: the id %d is in use: %w", c.Config.Name, c.ID, ErrExists)
+	}
+	return nil
+}
+
+// edit is what the manifest has of the new stream. What the log has before begin is not of it.
+func (c *creation) edit(begin wal.Position) manifest.StreamEdit {
+	e := manifest.StreamEdit{Created: true, Advanced: true}
+	e.ID, e.Account, e.Snapshot = c.ID, c.Account, jetlog.New(c.ID, c.Config, c.Created).AppendSnapshot(nil)
+	if p := c.Place; p != nil {
+		e.Replica = &manifest.Replica{Index: p.Index, Term: p.Term, Configuration: p.Configuration, Begin: uint64(begin)}
+		e.Noted = uint64(begin - 1)
+	}
+	return e
+}
+
+// fence returns a position that no record has yet, if one of the streams to be made wants to know.
+func (s *Store) fence(batch []*creation) (wal.Position, error) {
+	if !slices.ContainsFunc(batch, func(c *creation) bool { return c.Place != nil }) {
+		return 0, nil
+	}
+	return s.nextPosition()
+}
+
+// nextPosition returns a position that no record has yet: all before it are synced.
+func (s *Store) nextPosition() (wal.Position, error) {
+	last, err := s.log.Append(s.never)
+	if err == nil {
+		err = s.log.WaitSynced(context.Background(), last)
+	}
+	if err != nil {
+		return 0, s.refusal(err)
+	}
+	return last + 1, nil
+}
+
+// newStream returns a stream with a state and no messages. One that is or was replicated has its messages in files,
+// whatever its storage.
+func (s *Store) newStream(account string, state *jetlog.Stream, e *manifest.Replica) *Stream {
 	cfg := state.Config()
 	t := &Stream{
 		store: s, id: state.ID(), account: account, name: cfg.Name, state: state,
-		file: cfg.Storage == config.FileStorage, flushed: state.Applied(),
+		file: cfg.Storage == config.FileStorage || e != nil, flushed: state.Applied(),
+	}
+	if e != nil {
+		t.key = e.Key
+		if !e.Solo {
+			t.replica.Store(s.newReplica(t.id, e))
+		}
 	}
 	t.appended.Store(state.Applied())
 	t.assign()
@@ -88,10 +164,18 @@ func (s *Store) newStream(account string, state *jetlog.Stream) *Stream {
 		t.messages = jetlog.NewMemory()
 		return t
 	}
-	t.body = messages.New(siphash.Key(s.catalog.HashKey), &s.memory, s.cfg.FactEntries)
+	t.body = messages.New(t.hashKey(), &s.memory, s.cfg.FactEntries)
 	t.body.Start = state.State().Last + 1
 	t.messages = t.body
 	return t
+}
+
+// hashKey is that of the facts in the stream's files.
+func (t *Stream) hashKey() siphash.Key {
+	if t.key != [2]uint64{} {
+		return t.key
+	}
+	return t.store.catalog.HashKey
 }
 
 // enter makes a stream known.
@@ -133,6 +217,9 @@ func (s *Store) Delete(t *Stream) error {
 	}
 	t.end()
 	s.leave(t)
+	if r := t.replica.Load(); r != nil {
+		r.log.Close()
+	}
 	s.log.Release(t.id, wal.End)
 	s.sweep()
 	return nil

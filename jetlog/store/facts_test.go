@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"runnel/jetlog/command"
+	"runnel/jetlog/rescue"
 	"runnel/jetlog/segment"
 	"runnel/jetlog/store"
 	"runnel/jetlog/vfs"
@@ -137,14 +138,14 @@ func TestRepairOfFacts(t *testing.T) {
 	if damaged == 0 {
 		t.Fatal("no file has facts alone")
 	}
-	result, err := store.Repair(cfg, "A", "S")
+	result, err := rescue.Repair(cfg, "A", "S")
 	if err != nil || result.LostMessages > 0 || len(result.Damage) != damaged {
 		t.Fatalf("repaired: %+v, %v; %d files were damaged", result, err, damaged)
 	}
 	s = open(t, cfg)
 	checkScattered(t, s.Stream("A", "S"), nil)
 	closeStore(t, s)
-	if found, err := store.Check(cfg); err != nil || len(found.Problems) > 0 {
+	if found, err := rescue.Check(cfg); err != nil || len(found.Problems) > 0 {
 		t.Errorf("check: %+v, %v", found, err)
 	}
 }

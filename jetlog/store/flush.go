@@ -61,7 +61,7 @@ func (s *Store) due() bool {
 		return true
 	}
 	stats := s.log.Stats()
-	return stats.UsedBytes >= stats.MaxBytes/2
+	return stats.UsedBytes >= stats.MaxBytes/2 || s.entries.Due()
 }
 
 // task is a stream that is being flushed.
@@ -94,7 +94,9 @@ func (s *Store) Flush() error {
 		for _, stream := range s.Streams() {
 			stream.release()
 		}
-		err = s.refloat()
+		if err = s.refloat(); err == nil {
+			err = s.relieve()
+		}
 	}
 	s.move()
 	return err
@@ -143,7 +145,7 @@ func (s *Store) flush(tasks []*task) error {
 func (t *Stream) release() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.body == nil || t.Err() != nil || t.position == 0 || t.released > t.position || t.state.Applied() != t.flushed {
+	if t.body == nil || t.Err() != nil || t.replica.Load() != nil || t.position == 0 || t.released > t.position || t.state.Applied() != t.flushed {
 		return
 	}
 	if t.appended.Load() == t.flushed {
@@ -295,6 +297,9 @@ func (s *Store) note(files []*layer.File, e *manifest.Edit) error {
 func (t *task) edit() manifest.StreamEdit {
 	e, kept := t.frozen.Edit(t.file)
 	e.ID, e.Snapshot, e.Applied = t.stream.id, t.frozen.snapshot, t.frozen.applied
+	if r := t.stream.replica.Load(); r != nil {
+		e.Replica = r.edit(t.stream, t.frozen.place)
+	}
 	t.kept = kept
 	return e
 }

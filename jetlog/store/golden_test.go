@@ -10,6 +10,7 @@ import (
 	"runnel/headers"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/rescue"
 	"runnel/jetlog/store"
 	"runnel/jetlog/vfs"
 )
@@ -38,7 +39,7 @@ func TestGoldenStore(t *testing.T) {
 		writeGolden(t)
 	}
 	cfg := copied(t, golden)
-	found, err := store.Check(cfg)
+	found, err := rescue.Check(cfg)
 	if err != nil || len(found.Problems) > 0 {
 		t.Fatalf("check: %+v, %v", found, err)
 	}

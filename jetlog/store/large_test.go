@@ -15,6 +15,7 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/command"
+	"runnel/jetlog/rescue"
 	"runnel/jetlog/store"
 	"runnel/jetlog/vfs"
 	"runnel/jetlog/wal"
@@ -104,7 +105,7 @@ func TestLargeOpen(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	found, err := store.Check(cfg)
+	found, err := rescue.Check(cfg)
 	if err != nil || len(found.Problems) > 0 {
 		t.Errorf("check: %+v, %v", found, err)
 	}

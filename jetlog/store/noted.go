@@ -61,7 +61,7 @@ func (s *Store) noteSafe() error {
 	defer s.edits.Unlock()
 	e.Streams = slices.DeleteFunc(e.Streams, func(x manifest.StreamEdit) bool {
 		known := s.catalog.Streams[x.ID]
-		return known == nil || x.Noted <= max(known.Noted, known.Applied)
+		return known == nil || x.Noted <= known.Noted || known.Replica == nil && x.Noted <= known.Applied
 	})
 	if len(e.Streams) == 0 || s.manifest.Failed() != nil {
 		return s.Err()
@@ -80,6 +80,9 @@ func (s *Store) noteSafe() error {
 
 // safe is how many commands of the stream are synced, 0 if that is not known now.
 func (t *Stream) safe() uint64 {
+	if r := t.replica.Load(); r != nil {
+		return uint64(r.log.Safe(t.store.log.Synced()))
+	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if t.body == nil || t.position > t.store.log.Synced() {

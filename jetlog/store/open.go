@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"runnel/jetlog/command"
+	"runnel/jetlog/entries"
 	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/reserve"
@@ -43,6 +44,7 @@ func Open(cfg Config) (*Store, *Report, error) {
 		space: space{changed: make(chan struct{}, 1)},
 		files: map[uint64]*layer.File{}, streams: map[uint64]*Stream{}, names: map[streamName]*Stream{},
 	}
+	s.entries = entries.NewSet(entries.Config{Log: func() *wal.Log { return s.log }, Flush: s.nudge})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	s.never = ctx

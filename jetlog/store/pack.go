@@ -86,8 +86,12 @@ func (e *entry) encode(out []byte) (payload []byte, kind uint8) {
 
 // decode returns the commands of a record of the log.
 func decode(r *wal.Record) (entry, error) {
-	payload := append([]byte(nil), r.Payload...)
-	switch r.Kind {
+	return decodeOwned(r.Kind, append([]byte(nil), r.Payload...))
+}
+
+// decodeOwned returns the commands in a payload, to which they refer.
+func decodeOwned(kind uint8, payload []byte) (entry, error) {
+	switch kind {
 	case commandRecord:
 		c, err := command.Decode(payload)
 		return entry{command: c}, err
@@ -95,5 +99,5 @@ func decode(r *wal.Record) (entry, error) {
 		publishes, err := command.DecodePack(payload)
 		return entry{publishes: publishes}, err
 	}
-	return entry{}, fmt.Errorf("record of kind %d: %w", r.Kind, command.ErrNewer)
+	return entry{}, fmt.Errorf("record of kind %d: %w", kind, command.ErrNewer)
 }

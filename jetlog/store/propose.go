@@ -48,6 +48,9 @@ func (t *Stream) start(ctx context.Context, e entry) error {
 	if !t.store.allowed[kind] {
 		return fmt.Errorf("command of kind %d: feature level is %d: %w", kind, t.store.cfg.Level, ErrNewer)
 	}
+	if taken, err := t.startReplicated(ctx, &e); taken {
+		return err
+	}
 	if t.log() == nil {
 		return t.startInMemory(ctx, &e)
 	}
@@ -96,6 +99,9 @@ func (t *Stream) append(e *entry, publish bool) error {
 	defer t.gate.Unlock()
 	if err := t.usable(); err != nil {
 		return err
+	}
+	if t.replica.Load() != nil {
+		return ErrNotLeader // since a moment ago
 	}
 	n := uint64(e.count())
 	r := &t.record[0]

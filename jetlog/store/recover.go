@@ -6,6 +6,7 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/command"
+	"runnel/jetlog/entries"
 	"runnel/jetlog/gone"
 	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
@@ -18,7 +19,7 @@ func (s *Store) restore(e *manifest.Stream) error {
 	if err != nil {
 		return fmt.Errorf("stream %d of account %q: %w", e.ID, e.Account, err)
 	}
-	t := s.newStream(e.Account, state)
+	t := s.newStream(e.Account, state, e.Replica)
 	s.enter(t)
 	if t.body == nil {
 		return nil
@@ -58,6 +59,13 @@ func (s *Store) replay(recovered *wal.Recovered, report *Report) error {
 			unknown[e.Group] = true
 			continue
 		}
+		if r := t.replica.Load(); r != nil {
+			_ = r.log.Recover(&e) // judge tells
+			continue
+		}
+		if entries.Owns(e.Kind) {
+			continue // of a time when it had a group
+		}
 		applied, err := t.replay(&e, damage)
 		if err != nil {
 			return err
@@ -65,6 +73,10 @@ func (s *Store) replay(recovered *wal.Recovered, report *Report) error {
 		report.Replayed += applied
 	}
 	for _, t := range s.Streams() {
+		if r := t.replica.Load(); r != nil {
+			t.judgeReplica(r, damage, first, recovered.Last)
+			continue
+		}
 		t.judge(damage)
 		t.judgeEnd()
 		if t.body != nil {

@@ -13,6 +13,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/rescue"
 	"runnel/jetlog/store"
 	"runnel/jetlog/vfs"
 )
@@ -84,7 +85,7 @@ func TestRepair(t *testing.T) {
 			cfg := worn(t)
 			path := files3(t, cfg)[1]
 			damage.do(t, path)
-			result, err := store.Repair(cfg, "A", "W")
+			result, err := rescue.Repair(cfg, "A", "W")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +93,7 @@ func TestRepair(t *testing.T) {
 				t.Errorf("repaired: %+v", result)
 			}
 			// The other stream had something in the file, too.
-			if _, err := store.Repair(cfg, "A", "O"); err != nil {
+			if _, err := rescue.Repair(cfg, "A", "O"); err != nil {
 				t.Fatal(err)
 			}
 			if aside, _ := filepath.Glob(filepath.Join(cfg.Dir, "set-aside", "*")); (len(aside) == 1) != damage.aside {
@@ -124,7 +125,7 @@ func flipAt(t *testing.T, path, text string) {
 }
 
 // repaired opens the store and wants it sound: nothing but what is lost is missing.
-func repaired(t *testing.T, cfg store.Config, result *store.Salvaged) {
+func repaired(t *testing.T, cfg store.Config, result *rescue.Salvaged) {
 	t.Helper()
 	s := open(t, cfg)
 	stream := s.Stream("A", "W")
@@ -186,7 +187,7 @@ func repaired(t *testing.T, cfg store.Config, result *store.Salvaged) {
 		t.Errorf("damage: %v", d)
 	}
 	closeStore(t, s)
-	if all, err := store.Check(cfg); err != nil || len(all.Problems) > 0 || all.Streams[0].Removed["lost"] != result.LostMessages {
+	if all, err := rescue.Check(cfg); err != nil || len(all.Problems) > 0 || all.Streams[0].Removed["lost"] != result.LostMessages {
 		t.Errorf("check: %+v, %v", all, err)
 	}
 }
@@ -195,11 +196,11 @@ func repaired(t *testing.T, cfg store.Config, result *store.Salvaged) {
 func TestRepairRefuses(t *testing.T) {
 	cfg := worn(t)
 	before := files(t, filepath.Join(cfg.Dir, "segments"))
-	result, err := store.Repair(cfg, "A", "W")
+	result, err := rescue.Repair(cfg, "A", "W")
 	if err != nil || len(result.Damage) > 0 || result.LostMessages > 0 {
 		t.Errorf("repair of a sound stream: %+v, %v", result, err)
 	}
-	if _, err := store.Repair(cfg, "A", "X"); !errors.Is(err, store.ErrNotFound) {
+	if _, err := rescue.Repair(cfg, "A", "X"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("repair of no stream: %v", err)
 	}
 	after := files(t, filepath.Join(cfg.Dir, "segments"))
@@ -213,7 +214,7 @@ func TestRepairRefuses(t *testing.T) {
 			flip(t, name, int64(i))
 		}
 	}
-	if _, err := store.Repair(cfg, "A", "W"); !errors.Is(err, store.ErrLogDamage) {
+	if _, err := rescue.Repair(cfg, "A", "W"); !errors.Is(err, rescue.ErrLogDamage) {
 		t.Errorf("repair of what the log has lost: %v", err)
 	}
 }
@@ -246,10 +247,10 @@ func TestRepairFails(t *testing.T) {
 		fault := vfs.NewFault(memory)
 		fault.Fail(vfs.Rule{After: n - 1, Times: 1})
 		cfg.FS = fault
-		_, repairErr := store.Repair(cfg, "A", "S")
+		_, repairErr := rescue.Repair(cfg, "A", "S")
 		if repairErr != nil {
 			cfg.FS = memory
-			if _, err := store.Repair(cfg, "A", "S"); err != nil {
+			if _, err := rescue.Repair(cfg, "A", "S"); err != nil {
 				t.Fatalf("operation %d failed (%v), and then the repair: %v", n, repairErr, err)
 			}
 		}

@@ -22,7 +22,7 @@ func (s *Store) scrubber() {
 		}
 		pause := time.Minute
 		if e, ok := s.after(last); ok {
-			_ = s.scrub(e) // Damage tells
+			_ = s.ScrubFile(e) // Damage tells
 			last = e.Number
 			pause = max(time.Second, time.Duration(float64(e.Bytes)/float64(s.cfg.ScrubBytes)*float64(time.Second)))
 		} else {
@@ -48,14 +48,14 @@ func (s *Store) after(number uint64) (next manifest.File, ok bool) {
 // returns what is damaged, as Damage does from then on.
 func (s *Store) Scrub() error {
 	var errs []error
-	for e, ok := s.after(0); ok; e, ok = s.after(e.Number) {
-		errs = append(errs, s.scrub(e))
+	for _, e := range s.Files() {
+		errs = append(errs, s.ScrubFile(e))
 	}
 	return errors.Join(errs...)
 }
 
-// scrub verifies a file through a handle of its own and past all caches.
-func (s *Store) scrub(e manifest.File) error {
+// ScrubFile verifies a file through a handle of its own and past all caches.
+func (s *Store) ScrubFile(e manifest.File) error {
 	_, keys := s.seal.SegmentKeys()
 	f, err := segment.Open(s.cfg.FS, s.segmentPath(e.Number), segment.Config{Keys: keys})
 	if err == nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"runnel/jetlog/command"
+	"runnel/jetlog/entries"
 	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/seal"
@@ -96,7 +97,8 @@ type Store struct {
 	cache    *segment.Cache
 	seal     *seal.Sealer
 	shards   []*shard
-	relaxed  []*shard // of streams whose results wait for less than those of others
+	relaxed  []*shard     // of streams whose results wait for less than those of others
+	entries  *entries.Set // logs of groups
 	pools    pools
 	never    context.Context // that has ended
 	memory   atomic.Int64    // about what memory tables take

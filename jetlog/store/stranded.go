@@ -10,8 +10,8 @@ import (
 
 // strand keeps a command that a halted stream cannot apply. The caller holds mu.
 func (t *Stream) strand(s *step) {
-	if t.state == nil {
-		return // deleted
+	if t.state == nil || t.replica.Load() != nil {
+		return // deleted, or the log of the group has it
 	}
 	index := t.state.Applied() + uint64(len(t.stranded)) + 1
 	t.keep(wal.Record{Group: t.id, Kind: commandRecord, Index: index, Payload: command.Append(nil, s.command)}, s.position)

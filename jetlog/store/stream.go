@@ -20,8 +20,10 @@ type Stream struct {
 	id      uint64
 	account string
 	name    string
-	file    bool // the messages are in files, and commands go through the log
-	relaxed bool // results do not wait for a sync although the log does
+	file    bool                    // the messages are in files, and commands go through the log or a group
+	key     [2]uint64               // of the hashes of facts, zeros for that of the store
+	replica atomic.Pointer[replica] // nil for a stream without a group
+	relaxed bool                    // results do not wait for a sync although the log does
 	syncing syncing
 
 	gate     sync.Mutex    // guards encoded and record, and the order in which commands enter the log

@@ -23,7 +23,20 @@ type pools struct {
 	waiters  waiters
 	readings readings
 	looks    looks
+	appliers appliers
 }
+
+// appliers keeps what replicas apply their entries with.
+type appliers struct{ pool sync.Pool }
+
+func (p *appliers) get() *applier {
+	if w, ok := p.pool.Get().(*applier); ok {
+		return w
+	}
+	return &applier{}
+}
+
+func (p *appliers) put(w *applier) { p.pool.Put(w) }
 
 // waiters keeps waiters for further use.
 type waiters struct{ pool sync.Pool }

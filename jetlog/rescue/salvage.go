@@ -1,4 +1,4 @@
-package store
+package rescue
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/messages"
 	"runnel/jetlog/segment"
+	"runnel/jetlog/store"
 )
 
 // Range is sequences from First to Last, both included.
@@ -37,21 +38,21 @@ type Salvaged struct {
 //
 // When files of the stream cannot be opened, what has gone since the last flush is given too, and what
 // came since then is not.
-func Salvage(cfg Config, account, name string, yield func(Message) error) (*Salvaged, error) {
-	s, _, err := Inspect(cfg)
+func Salvage(cfg store.Config, account, name string, yield func(Message) error) (*Salvaged, error) {
+	s, _, err := store.Inspect(cfg)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close() // nothing of it lasts
 	t := s.Stream(account, name)
 	if t == nil {
-		return nil, fmt.Errorf("stream %q: %w", name, ErrNotFound)
+		return nil, fmt.Errorf("stream %q: %w", name, store.ErrNotFound)
 	}
-	v := &salvager{store: s, stream: t, gone: gone.New(), yield: func(m segment.Message) error { return yield(layer.MessageOf(&m)) }}
+	v := &salvager{store: s, stream: t.ID(), inside: t.Inside(), gone: gone.New(), yield: func(m segment.Message) error { return yield(layer.MessageOf(&m)) }}
 	if err := t.Err(); err != nil {
 		v.result.Damage = append(v.result.Damage, err.Error())
 	}
-	if t.body != nil {
+	if v.inside.Body != nil {
 		return v.fromBody()
 	}
 	return v.fromFiles()
@@ -59,8 +60,9 @@ func Salvage(cfg Config, account, name string, yield func(Message) error) (*Salv
 
 // salvager goes through a stream.
 type salvager struct {
-	store  *Store
-	stream *Stream
+	store  *store.Store
+	stream uint64
+	inside store.Inside
 	gone   *gone.Set
 	yield  func(segment.Message) error
 	result Salvaged
@@ -76,7 +78,7 @@ func (v *salvager) give(m segment.Message) error {
 
 // fromBody reads a stream that has started, file by file, then what is only in the log.
 func (v *salvager) fromBody() (*Salvaged, error) {
-	b := v.stream.body
+	b := v.inside.Body
 	v.gone = b.Gone
 	for _, p := range b.Parts {
 		if err := v.part(p.File.Segment, Range{p.Spanned.First, p.Spanned.Last}); err != nil {
@@ -94,14 +96,14 @@ func (v *salvager) fromBody() (*Salvaged, error) {
 
 // fromFiles reads the files of a stream that has not started.
 func (v *salvager) fromFiles() (*Salvaged, error) {
-	e := v.store.catalog.Streams[v.stream.id]
+	e := v.inside.Row
 	v.gone = gone.Of(e.Floor, e.Pages)
 	state, err := jetlog.Restore(e.Snapshot)
 	if err != nil {
 		return nil, err
 	}
 	for i, p := range e.Parts {
-		if err := v.file(v.store.files[p.File], e.Parts[i+1:], state.State().Last); err != nil {
+		if err := v.file(v.store.File(p.File), e.Parts[i+1:], state.State().Last); err != nil {
 			return nil, err
 		}
 	}
@@ -111,7 +113,7 @@ func (v *salvager) fromFiles() (*Salvaged, error) {
 // file reads a file, behind which there are others, of a stream whose last sequence is given.
 func (v *salvager) file(f *layer.File, behind []manifest.Part, last uint64) error {
 	if f.Failure == nil {
-		x, _ := f.Segment.Extent(v.stream.id)
+		x, _ := f.Segment.Extent(v.stream)
 		return v.part(f.Segment, Range{x.First, x.Last})
 	}
 	// Without its footer nobody knows what the file had: all up to where the next begins.
@@ -121,8 +123,8 @@ func (v *salvager) file(f *layer.File, behind []manifest.Part, last uint64) erro
 // begin is the last sequence before the first of some files that can be opened.
 func (v *salvager) begin(parts []manifest.Part, last uint64) uint64 {
 	for _, p := range parts {
-		if f := v.store.files[p.File]; f.Failure == nil {
-			if x, ok := f.Segment.Extent(v.stream.id); ok {
+		if f := v.store.File(p.File); f.Failure == nil {
+			if x, ok := f.Segment.Extent(v.stream); ok {
 				return x.First - 1
 			}
 		}
@@ -134,7 +136,7 @@ func (v *salvager) begin(parts []manifest.Part, last uint64) uint64 {
 func (v *salvager) part(s *segment.Segment, all Range) error {
 	damaged := false
 	v.next = max(v.next, all.First)
-	for m, err := range s.Messages(v.stream.id, 0) {
+	for m, err := range s.Messages(v.stream, 0) {
 		if err != nil {
 			v.result.Damage = append(v.result.Damage, err.Error())
 			damaged = true
@@ -156,13 +158,12 @@ func (v *salvager) part(s *segment.Segment, all Range) error {
 
 // broken reads what is whole of a file that cannot be opened.
 func (v *salvager) broken(f *layer.File, all Range) error {
-	_, keys := v.store.seal.SegmentKeys()
-	for m, err := range segment.Salvage(v.store.cfg.FS, v.store.segmentPath(f.Number), keys) {
+	for m, err := range v.store.SalvageFile(f.Number) {
 		if err != nil {
 			v.result.Damage = append(v.result.Damage, err.Error())
 			break
 		}
-		if m.Stream != v.stream.id {
+		if m.Stream != v.stream {
 			continue
 		}
 		v.lose(m.Sequence - 1)

@@ -1,10 +1,9 @@
-package store
+package rescue
 
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
+	"sync/atomic"
 
 	"runnel/jetlog"
 	"runnel/jetlog/config"
@@ -13,53 +12,52 @@ import (
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/messages"
 	"runnel/jetlog/segment"
-	"runnel/jetlog/siphash"
+	"runnel/jetlog/store"
 )
 
 // ErrLogDamage is returned where the log has lost commands of the stream: nobody knows what they did, so a
 // repair cannot go on behind them.
 var ErrLogDamage = errors.New("the log has lost commands of the stream: export what is left, and import it into a new one")
 
+// ErrReplica is returned for a stream that others have too: it gets its state from them.
+var ErrReplica = errors.New("the stream is replicated: it is repaired by the other servers that have it")
+
 // Repair gives up what is damaged of a stream, in a directory that nobody has open: what can be read of its
 // damaged files is written into new ones, what is missing is counted as lost, and consumers do not wait for
 // it. Then the stream opens again, with the commands that the log has besides. The damaged files are set
 // aside. Nothing is changed of a stream that is sound, nor with an error.
-func Repair(cfg Config, account, name string) (*Salvaged, error) {
-	cfg, err := cfg.withDefaults()
-	if err == nil {
-		err = mustExist(cfg)
-	}
+func Repair(cfg store.Config, account, name string) (*Salvaged, error) {
+	s, done, err := store.OpenForRepair(cfg)
 	if err != nil {
 		return nil, err
 	}
-	cfg.ScrubBytes, cfg.ReserveBytes, cfg.FlushBytes, cfg.FlushAge = -1, -1, 1<<50, 1<<62
-	s, _, err := Open(cfg)
-	if err != nil {
-		return nil, err
-	}
-	result, err := s.repair(account, name)
+	result, err := repairIn(s, account, name)
+	done()
 	return result, errors.Join(err, s.Close())
 }
 
-func (s *Store) repair(account, name string) (*Salvaged, error) {
-	s.flushing.Lock()
-	defer s.flushing.Unlock()
+func repairIn(s *store.Store, account, name string) (*Salvaged, error) {
 	t := s.Stream(account, name)
 	if t == nil {
-		return nil, fmt.Errorf("repair stream %q: %w", name, ErrNotFound)
+		return nil, fmt.Errorf("repair stream %q: %w", name, store.ErrNotFound)
 	}
-	r := &repair{entry: s.catalog.Streams[t.id]}
-	r.store, r.stream, r.gone = s, t, gone.Of(r.entry.Floor, r.entry.Pages)
+	r := &repair{}
+	r.store, r.stream, r.inside = s, t.ID(), t.Inside()
+	r.entry = r.inside.Row
+	r.gone = gone.Of(r.entry.Floor, r.entry.Pages)
+	if t.Replicated() {
+		return nil, fmt.Errorf("repair stream %q: %w", name, ErrReplica)
+	}
 	if err := t.Err(); err != nil {
 		r.result.Damage = append(r.result.Damage, err.Error())
-		if d := (*StreamDamage)(nil); errors.As(err, &d) && d.Log {
+		if d := (*store.StreamDamage)(nil); errors.As(err, &d) && d.Log {
 			return &r.result, ErrLogDamage
 		}
 	}
 	err := r.run()
 	if err != nil {
 		for _, f := range r.files {
-			s.discard(f)
+			s.DropFile(f)
 		}
 		return nil, fmt.Errorf("repair stream %q: %w", name, err)
 	}
@@ -78,7 +76,6 @@ type repair struct {
 }
 
 func (r *repair) run() error {
-	s := r.store
 	var err error
 	if r.state, err = jetlog.Restore(r.entry.Snapshot); err != nil {
 		return err
@@ -86,10 +83,10 @@ func (r *repair) run() error {
 	changed := false
 	damage := r.verify()
 	for i, p := range r.entry.Parts {
-		f := s.files[p.File]
+		f := r.store.File(p.File)
 		if damage[i] == nil && !(p.Covered && r.uncovered) {
 			r.parts = append(r.parts, p)
-			x, _ := f.Segment.Extent(r.stream.id)
+			x, _ := f.Segment.Extent(r.stream)
 			r.next = max(r.next, x.Last+1)
 			continue
 		}
@@ -105,16 +102,13 @@ func (r *repair) run() error {
 		r.result.Messages = r.state.State().Messages
 		return nil
 	}
-	if err := s.cfg.FS.SyncDir(filepath.Join(s.cfg.Dir, segmentDir)); err != nil {
-		return s.fail(err)
-	}
 	return r.commit()
 }
 
 // verify returns what is wrong with each of the stream's files, nil for nothing.
 func (r *repair) verify() (damage []error) {
 	for _, p := range r.entry.Parts {
-		f := r.store.files[p.File]
+		f := r.store.File(p.File)
 		err := f.Failure
 		if err == nil {
 			err = f.Segment.Verify()
@@ -132,30 +126,30 @@ func (r *repair) rewrite(f *layer.File, p manifest.Part, behind []manifest.Part)
 	left := map[segment.Hash]segment.Value{}
 	ids, count := r.ids(f), 0
 	compress := r.state.Config().Compression == config.S2Compression
-	fresh, err := s.newFile(compress, func(w *segment.Writer) error {
+	fresh, err := s.WriteFile(compress, func(w *segment.Writer) error {
 		r.yield = func(m segment.Message) error {
 			count++
-			h := siphash.Key(s.catalog.HashKey).Sum(m.Subject)
+			h := r.inside.Key.Sum(m.Subject)
 			v, known := left[h]
 			if !known {
 				v[0] = m.Sequence
 			}
 			left[h] = segment.Value{v[0], m.Sequence, v[2] + 1}
-			return w.Add(r.stream.id, m)
+			return w.Add(r.stream, m)
 		}
 		if err := r.file(f, behind, r.state.State().Last); err != nil {
 			return err
 		}
-		if err := messages.WriteFacts(w, r.stream.id, layer.SubjectFact, left); err != nil {
+		if err := messages.WriteFacts(w, r.stream, layer.SubjectFact, left); err != nil {
 			return err
 		}
-		return messages.WriteFacts(w, r.stream.id, layer.IDFact, ids)
+		return messages.WriteFacts(w, r.stream, layer.IDFact, ids)
 	})
 	if err != nil {
 		return err
 	}
 	if len(ids) == 0 && count == 0 {
-		s.discard(fresh)
+		s.DropFile(fresh)
 		return nil
 	}
 	r.files = append(r.files, fresh)
@@ -169,7 +163,7 @@ func (r *repair) ids(f *layer.File) map[segment.Hash]segment.Value {
 	if f.Failure != nil {
 		return ids
 	}
-	for x, err := range f.Segment.Facts(r.stream.id, layer.IDFact) {
+	for x, err := range f.Segment.Facts(r.stream, layer.IDFact) {
 		if err != nil {
 			r.result.Damage = append(r.result.Damage, "message ids: "+err.Error())
 			break
@@ -185,7 +179,7 @@ func (r *repair) ids(f *layer.File) map[segment.Hash]segment.Value {
 // them is believed, and a subject is counted when somebody asks.
 func (r *repair) commit() error {
 	s, e := r.store, r.entry
-	b := messages.New(siphash.Key(s.catalog.HashKey), &s.memory, s.cfg.FactEntries)
+	b := messages.New(r.inside.Key, &atomic.Int64{}, factEntries)
 	b.Gone, b.Start, b.Asker = r.gone, r.state.State().Last+1, layer.Direct
 	b.Purged, b.Forgot = r.state.State().Last, e.Forgot
 	known := map[uint64]*layer.File{}
@@ -196,9 +190,9 @@ func (r *repair) commit() error {
 	for i := range r.parts {
 		f := known[r.parts[i].File]
 		if f == nil {
-			f = s.files[r.parts[i].File]
+			f = s.File(r.parts[i].File)
 		}
-		parts = append(parts, layer.NewPart(f, r.stream.id, &r.parts[i]))
+		parts = append(parts, layer.NewPart(f, r.stream, &r.parts[i]))
 	}
 	b.SetParts(parts)
 	var err error
@@ -209,32 +203,12 @@ func (r *repair) commit() error {
 	edit := manifest.StreamEdit{Advanced: true}
 	edit.ID, edit.Snapshot, edit.Applied = e.ID, r.state.AppendSnapshot(nil), r.state.Applied()
 	edit.Purged, edit.Forgot, edit.Floor, edit.Parts = b.Purged, e.Forgot, e.Floor, r.parts
-	out := &manifest.Edit{Streams: []manifest.StreamEdit{edit}}
-	for _, f := range r.files {
-		out.Files = append(out.Files, f.File)
-	}
-	if err := s.note(r.files, out); err != nil {
+	if err := s.Replace(edit, r.files); err != nil {
 		return err
 	}
-	return r.setAside()
-}
-
-// setAside moves the files away that no stream has any more.
-func (r *repair) setAside() error {
-	s := r.store
-	s.edits.Lock()
-	defer s.edits.Unlock()
 	r.files = nil // they are in use
-	var report Report
-	for number, f := range s.files {
-		if s.catalog.Files[number] != nil {
-			continue
-		}
-		delete(s.files, number)
-		f.Leave()
-		if err := s.moveAside(s.segmentPath(number), &report); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
 	return nil
 }
+
+// factEntries is how many known subjects are kept while what is lost is counted.
+const factEntries = 4096

@@ -1,13 +1,11 @@
-package store
+package rescue
 
 import (
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 
 	"runnel/jetlog"
-	"runnel/jetlog/manifest"
-	"runnel/jetlog/shadow"
+	"runnel/jetlog/store"
 )
 
 // Findings are what a check of a store has found.
@@ -37,35 +35,11 @@ type StreamFindings struct {
 	Problem   string            `json:"problem,omitempty"`
 }
 
-// Inspect opens the store in a directory that nobody has open so that nothing of it changes: whatever is done
-// to it is forgotten when it is closed.
-func Inspect(cfg Config) (*Store, *Report, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := mustExist(cfg); err != nil {
-		return nil, nil, err
-	}
-	cfg.FS, cfg.ScrubBytes, cfg.ReserveBytes = shadow.New(cfg.FS), -1, -1
-	cfg.FlushBytes, cfg.FlushAge, cfg.LogBytes = 1<<50, 1<<62, 1<<40
-	return Open(cfg)
-}
-
-// mustExist refuses a directory without a store, where Open would begin one.
-func mustExist(cfg Config) error {
-	numbers, err := manifest.Numbers(cfg.FS, cfg.Dir)
-	if err == nil && len(numbers) == 0 {
-		err = fmt.Errorf("%s has no manifest, so it is no store: %w", cfg.Dir, fs.ErrNotExist)
-	}
-	return err
-}
-
 // Check verifies the store in a directory that nobody has open, and changes nothing: it recovers the
 // store as Open does, into memory; then it verifies every checksum, and every invariant of every stream,
 // by reading all messages. An error means that it could not be checked at all.
-func Check(cfg Config) (*Findings, error) {
-	s, report, err := Inspect(cfg)
+func Check(cfg store.Config) (*Findings, error) {
+	s, report, err := store.Inspect(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -73,15 +47,15 @@ func Check(cfg Config) (*Findings, error) {
 	id := s.ID()
 	f := &Findings{Store: hex.EncodeToString(id[:]), Replayed: report.Replayed}
 	f.note(report)
-	for e, ok := s.after(0); ok; e, ok = s.after(e.Number) {
+	for _, e := range s.Files() {
 		f.Files++
 		f.Bytes += e.Bytes
-		if err := s.scrub(e); err != nil {
+		if err := s.ScrubFile(e); err != nil {
 			f.Problems = append(f.Problems, err.Error())
 		}
 	}
 	for _, t := range s.Streams() {
-		x := t.findings()
+		x := findings(t)
 		if x.Problem != "" {
 			f.Problems = append(f.Problems, x.Problem)
 		}
@@ -91,7 +65,7 @@ func Check(cfg Config) (*Findings, error) {
 }
 
 // note adds what opening the store has found.
-func (f *Findings) note(r *Report) {
+func (f *Findings) note(r *store.Report) {
 	if r.Manifest != nil {
 		f.Notes = append(f.Notes, fmt.Sprintf("%s at %d: %d bytes at the end are not whole and would be cut off", r.Manifest.File, r.Manifest.Offset, r.Manifest.Bytes))
 	}
@@ -112,14 +86,14 @@ func (f *Findings) note(r *Report) {
 }
 
 // findings checks a stream.
-func (t *Stream) findings() StreamFindings {
-	x := StreamFindings{ID: t.id, Account: t.account, Name: t.name, Removed: map[string]uint64{}}
+func findings(t *store.Stream) StreamFindings {
+	x := StreamFindings{ID: t.ID(), Account: t.Account(), Name: t.Name(), Removed: map[string]uint64{}}
 	err := t.Err()
 	if err == nil {
 		err = t.Check()
 	}
 	if err != nil {
-		x.Problem = fmt.Sprintf("stream %q: %v", t.name, err)
+		x.Problem = fmt.Sprintf("stream %q: %v", t.Name(), err)
 	}
 	_ = t.View(func(s *jetlog.Stream, _ jetlog.Messages) error {
 		state := s.State()
@@ -132,10 +106,8 @@ func (t *Stream) findings() StreamFindings {
 		}
 		return nil
 	})
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	if t.body != nil {
-		x.Files = len(t.body.Parts)
+	if body := t.Inside().Body; body != nil {
+		x.Files = len(body.Parts)
 	}
 	return x
 }

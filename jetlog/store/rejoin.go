@@ -1,0 +1,102 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"runnel/jetlog"
+	"runnel/jetlog/entries"
+	"runnel/jetlog/manifest"
+	"runnel/jetlog/wal"
+)
+
+// judgeReplica stops a replica that the log has lost something of: it may have voted for, or confirmed, what it does not
+// know any more. first and last are the positions of the first and the last record that the log has.
+func (t *Stream) judgeReplica(r *replica, damage damages, first, last wal.Position) {
+	if t.body != nil {
+		t.body.Asker = nil
+	}
+	noted := wal.Position(t.store.catalog.Streams[t.id].Noted)
+	for _, d := range damage {
+		of := d.Known && t.store.StreamByID(d.Group) != nil
+		switch {
+		case d.Harmless, of && (d.Group != t.id || d.Index <= r.place.Index):
+		case d.Last >= d.First && r.log.Covers(d.Last):
+		default:
+			r.log.Halt(logDamage(t.id, t.name, d, r.place.Index+1, 0))
+		}
+	}
+	if noted > last || noted >= first && r.log.Newest() < noted && first > 0 {
+		r.log.Halt(&StreamDamage{
+			Stream: t.id, Name: t.name, File: filepath.Join(t.store.cfg.Dir, logDir), First: r.place.Index + 1, Log: true,
+			Err: fmt.Errorf("the log has lost its end, or is an old one: batch %d was safe, the last with something of the group is %d", noted, r.log.Newest()),
+		})
+	}
+	if err := r.log.Recovered(); err != nil {
+		_ = t.halt(err)
+	}
+}
+
+// Wipe makes a replica that is halted one that waits for a state from elsewhere, in one record of the manifest: what it had
+// is gone, its votes included, so it must join its group as a new member. It returns the stream that is there
+// instead.
+func (s *Store) Wipe(t *Stream) (*Stream, error) {
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	s.flushing.Lock()
+	defer s.flushing.Unlock()
+	s.edits.Lock()
+	defer s.edits.Unlock()
+	old := s.catalog.Streams[t.id]
+	if s.StreamByID(t.id) != t || old.Replica == nil {
+		return nil, fmt.Errorf("wipe stream %q: no replica of that id: %w", t.name, ErrNotFound)
+	}
+	was, err := jetlog.Restore(old.Snapshot)
+	if err != nil {
+		return nil, fmt.Errorf("wipe stream %q: %w", t.name, err)
+	}
+	begin, err := s.nextPosition()
+	if err != nil {
+		return nil, err
+	}
+	state := jetlog.New(t.id, *was.Config(), was.Created())
+	e := manifest.StreamEdit{Created: true, Advanced: true}
+	e.ID, e.Account, e.Snapshot, e.Noted = t.id, t.account, state.AppendSnapshot(nil), uint64(begin-1)
+	e.Replica = &manifest.Replica{Begin: uint64(begin)}
+	if err := s.commitLocked(&manifest.Edit{Streams: []manifest.StreamEdit{e}}); err != nil {
+		return nil, fmt.Errorf("wipe stream %q: %w", t.name, err)
+	}
+	t.end()
+	if r := t.replica.Load(); r != nil {
+		r.log.Close()
+	}
+	s.leave(t)
+	s.log.Release(t.id, wal.End)
+	fresh := s.newStream(t.account, state, e.Replica)
+	s.enter(fresh)
+	s.sweep()
+	return fresh, nil
+}
+
+// relieve lets the log use the segments again that only idle groups keep, when it is short of space.
+func (s *Store) relieve() error {
+	for done := (wal.Position(0)); ; {
+		stats := s.log.Stats()
+		pinned, ok := s.log.Pinned()
+		if !ok || stats.UsedBytes < stats.MaxBytes/4 || pinned.Last <= done {
+			return nil
+		}
+		done = pinned.Last
+		var logs []*entries.Log
+		for _, id := range pinned.Groups {
+			if t := s.StreamByID(id); t != nil && t.Err() == nil && t.replica.Load() != nil {
+				logs = append(logs, t.replica.Load().log)
+			}
+		}
+		if err := s.entries.Relieve(context.Background(), logs, pinned.Last); err != nil {
+			return s.refusal(err)
+		}
+	}
+}
