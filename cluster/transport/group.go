@@ -1,6 +1,22 @@
 package transport
 
-import "time"
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"runnel/cluster/mesh"
+)
+
+// linkWait is how long a leader's request waits for a peer that is not linked. Raft would try again and again, with pauses
+// that grow, and be late when the peer comes back; so it waits here, and goes out as soon as there is a link.
+const linkWait = time.Minute
 
 // GroupOptions are what a raft group tells its transport. All functions must be quick, must not call the transport and
 // may be called by any goroutine.
@@ -10,19 +26,278 @@ type GroupOptions struct {
 	// Commit is the commit index while this server leads the group, else 0. With it, followers that are idle learn of
 	// it by the next ping; nil leaves that to raft's CommitTimeout.
 	Commit func() uint64
-	// Nudge says that node lacks entries and that raft has nothing on the way to it and will do nothing about it before
-	// its CommitTimeout: the group should propose something (a barrier will do). It is called only while this server has led
-	// the group last, and not more often than once a second for each peer. Nil for none.
+	// Nudge says that node lacks entries, that raft has nothing on the way to it and will do nothing about it before
+	// its CommitTimeout: the group, if it leads, should propose something (a barrier will do), in a goroutine of its own.
+	// It is called for groups that have sent entries from here, and not more often than once a second for each peer. Nil
+	// for none.
 	Nudge func(node string)
 }
 
-// Progress is how far a follower is known to be, as its answers told.
-type Progress struct {
-	Node string
-	// Index is the last index that the follower is known to have in its log, of the term that this server led last.
-	Index uint64
-	// Contact is when the follower has answered last.
-	Contact time.Time
-	// Pending is how many requests with entries wait for its answer.
-	Pending int
+// Group is the transport of one raft group: a raft.Transport with pre-vote and Close.
+//
+// Data of entries that raft sends must never change: what is not sent yet is not copied. Close takes the group out of the
+// transport: what is under way for it fails with ErrClosed, and peers are told that there is no such group. It should be
+// called before raft is shut down, which waits for what is under way; raft calls it again afterwards.
+type Group struct {
+	t         *Transport
+	id        uint64
+	opts      GroupOptions
+	consumer  chan raft.RPC
+	heartbeat atomic.Pointer[func(raft.RPC)]
+	in        *inbox
+	done      chan struct{} // closed by Close
+	once      sync.Once
+
+	// Guarded by the mutex of the transport's beats.
+	waitingBeats []inbound
+	beating      bool
+
+	mu        sync.Mutex // guards what follows
+	term      uint64     // in which raft has led here last
+	raised    chan struct{}
+	followers map[string]*follower
+}
+
+// Group makes the transport of a group and has it served from now on. A group that had the id before is closed. After
+// Close of the transport it is closed from the beginning.
+func (t *Transport) Group(id uint64, opts GroupOptions) *Group {
+	g := &Group{
+		t: t, id: id, opts: opts, consumer: make(chan raft.RPC), done: make(chan struct{}),
+		raised: make(chan struct{}), followers: map[string]*follower{},
+	}
+	g.in = &inbox{g: g, total: &t.waiting, limit: int64(t.cfg.InboundBytes)}
+	t.mu.Lock()
+	old, closed := t.groups[id], t.closed
+	if !closed {
+		t.groups[id] = g
+	}
+	t.mu.Unlock()
+	if old != nil {
+		old.Close()
+	}
+	if closed {
+		g.Close()
+	}
+	return g
+}
+
+// Close takes the group out of the transport.
+func (g *Group) Close() error {
+	g.once.Do(func() {
+		g.t.mu.Lock()
+		if g.t.groups[g.id] == g {
+			delete(g.t.groups, g.id)
+		}
+		g.t.mu.Unlock()
+		close(g.done)
+		for _, l := range g.t.lanes() {
+			l.fail(g.closed(), func(r request) bool { return r.group == g })
+		}
+	})
+	return nil
+}
+
+func (g *Group) closed() error { return fmt.Errorf("raft group %d: %w", g.id, ErrClosed) }
+
+// Consumer implements raft.Transport.
+func (g *Group) Consumer() <-chan raft.RPC { return g.consumer }
+
+// LocalAddr implements raft.Transport: the node id.
+func (g *Group) LocalAddr() raft.ServerAddress { return raft.ServerAddress(g.t.cfg.Node) }
+
+// EncodePeer implements raft.Transport.
+func (g *Group) EncodePeer(_ raft.ServerID, addr raft.ServerAddress) []byte { return []byte(addr) }
+
+// DecodePeer implements raft.Transport.
+func (g *Group) DecodePeer(b []byte) raft.ServerAddress { return raft.ServerAddress(b) }
+
+// SetHeartbeatHandler implements raft.Transport. The handler is called by one goroutine at a time.
+func (g *Group) SetHeartbeatHandler(handle func(raft.RPC)) { g.heartbeat.Store(&handle) }
+
+// RequestVote implements raft.Transport.
+func (g *Group) RequestVote(_ raft.ServerID, target raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+	return g.request(string(target), kindVote, args, resp)
+}
+
+// RequestPreVote implements raft.WithPreVote.
+func (g *Group) RequestPreVote(_ raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+	return g.request(string(target), kindPreVote, args, resp)
+}
+
+// TimeoutNow implements raft.Transport.
+func (g *Group) TimeoutNow(_ raft.ServerID, target raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
+	return g.request(string(target), kindTimeoutNow, args, resp)
+}
+
+// AppendEntries implements raft.Transport. A peer that is not linked is waited for.
+func (g *Group) AppendEntries(_ raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	node := string(target)
+	g.lead(args.Term)
+	if isHeartbeat(args) {
+		return g.beatTo(node, args, resp)
+	}
+	l, err := g.await(node, mesh.RaftData, args.Term)
+	if err != nil {
+		return err
+	}
+	a := newAppending(g, node, args, resp)
+	if err := a.send(l); err != nil {
+		return err
+	}
+	return a.Error()
+}
+
+// AppendEntriesPipeline implements raft.Transport.
+func (g *Group) AppendEntriesPipeline(_ raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
+	return newPipeline(g, string(target)), nil
+}
+
+// rpc is a request for whose answer a goroutine waits.
+type rpc struct {
+	response any
+	done     chan error
+}
+
+func (r *rpc) answered(body []byte, err error) {
+	if err == nil {
+		err = readResponse(body, r.response)
+	}
+	r.done <- err
+}
+
+// request sends a request over the heartbeat link and waits for the answer.
+func (g *Group) request(node string, k kind, args, response any) error {
+	l := g.t.lane(node, mesh.RaftHeartbeat)
+	if l == nil {
+		return about(node, ErrUnreachable)
+	}
+	return g.exchange(l, k, args, response)
+}
+
+func (g *Group) exchange(l *lane, k kind, args, response any) error {
+	r := &rpc{response: response, done: make(chan error, 1)}
+	id, err := g.ask(l, r, answerTimeout)
+	if err != nil {
+		return err
+	}
+	l.control(k, k == kindHeartbeat, func(b []byte) []byte { return putRequest(b, id, g.id, args) })
+	return <-r.done
+}
+
+// ask is lane.ask for a request of the group, which has not been closed.
+func (g *Group) ask(l *lane, w waiter, timeout time.Duration) (id uint64, err error) {
+	id, err = l.ask(request{waiter: w, group: g, expires: time.Now().Add(timeout)})
+	if err != nil {
+		return 0, err
+	}
+	select {
+	case <-g.done: // Close has looked at the requests before this one was among them, or fails it now
+		if l.forget(id) {
+			return 0, g.closed()
+		}
+	default:
+	}
+	return id, nil
+}
+
+// beatTo sends a heartbeat.
+func (g *Group) beatTo(node string, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	l, err := g.await(node, mesh.RaftHeartbeat, args.Term)
+	if err != nil {
+		return err
+	}
+	err = g.exchange(l, kindHeartbeat, args, resp)
+	g.contacted(node, err)
+	return err
+}
+
+// await is the lane of a peer, which is waited for.
+func (g *Group) await(node string, k mesh.Kind, term uint64) (*lane, error) {
+	p := g.t.peer(node)
+	if l, _ := p.lane(k); l != nil {
+		return l, nil
+	}
+	timer := time.NewTimer(linkWait)
+	defer timer.Stop()
+	for {
+		l, attached := p.lane(k)
+		if l != nil {
+			return l, nil
+		}
+		raised, current := g.leads(term)
+		if !current {
+			return nil, about(node, ErrUnreachable)
+		}
+		select {
+		case <-attached:
+		case <-raised:
+		case <-g.done:
+			return nil, g.closed()
+		case <-timer.C:
+			return nil, about(node, ErrUnreachable)
+		}
+	}
+}
+
+// maxSnapshotBytes bounds what goes with an InstallSnapshot, which is no more than a list of files.
+const maxSnapshotBytes = entryBytes
+
+// InstallSnapshot implements raft.Transport. It waits for as long as the follower reports that it is at work.
+func (g *Group) InstallSnapshot(_ raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	node := string(target)
+	g.lead(args.Term)
+	err := g.install(node, args, resp, data)
+	g.installed(node, args.LastLogIndex, err == nil && resp.Success)
+	return err
+}
+
+func (g *Group) install(node string, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	if args.Size < 0 || args.Size > maxSnapshotBytes {
+		return about(node, fmt.Errorf("install a snapshot of %d bytes: %w (more than %d)", args.Size, ErrTooLarge, maxSnapshotBytes))
+	}
+	content := make([]byte, args.Size)
+	if _, err := io.ReadFull(data, content); err != nil {
+		return about(node, fmt.Errorf("read the snapshot of %d bytes to install: %w", args.Size, err))
+	}
+	l := g.t.lane(node, mesh.RaftData)
+	if l == nil {
+		return about(node, ErrUnreachable)
+	}
+	r := &rpc{response: resp, done: make(chan error, 1)}
+	bytes := len(content) + len(args.Configuration) + 128
+	if err := g.reserve(l, bytes); err != nil {
+		return err
+	}
+	id, err := g.ask(l, r, answerTimeout)
+	if err != nil {
+		l.bulk.put(bytes)
+		return err
+	}
+	f := g.t.newFrame(bytes)
+	f.fill(kindInstall, bytes, content, func(b []byte) []byte { return putRequest(b, id, g.id, args) })
+	l.out.add(f, false)
+	return <-r.done
+}
+
+// reserve waits until so many bytes may be queued for a peer.
+func (g *Group) reserve(l *lane, bytes int) error {
+	if l.bulk.take(bytes, l.done, g.done) {
+		return nil
+	}
+	if l.isOver() {
+		return about(l.peer.node, ErrUnreachable)
+	}
+	return g.closed()
+}
+
+// Progress is how far each peer is that this server has sent entries to, by node.
+func (g *Group) Progress() []Progress {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	list := make([]Progress, 0, len(g.followers))
+	for node, f := range g.followers {
+		list = append(list, Progress{Node: node, Index: f.index, Contact: f.contact, Pending: f.pending})
+	}
+	slices.SortFunc(list, func(a, b Progress) int { return strings.Compare(a.Node, b.Node) })
+	return list
 }

@@ -40,12 +40,13 @@ type PeerEvent struct {
 
 // Reach is who reaches whom, as far as this server has heard within the last second.
 type Reach struct {
-	self  string
-	peers map[string]map[string]bool // by who says so
+	said map[[2]string]bool // who, and whom
 }
 
-// Reaches reports whether a reaches b: both ways, and a server reaches itself. Either of them may have said so.
-func (r Reach) Reaches(a, b string) bool { return a == b || r.peers[a][b] || r.peers[b][a] }
+// Reaches reports whether a reaches b: there and back, and a server reaches itself. Either of them may have said so.
+func (r Reach) Reaches(a, b string) bool {
+	return a == b || r.said[[2]string{a, b}] || r.said[[2]string{b, a}]
+}
 
 // Majority reports whether more than half of members reach node. A node among the members counts for itself.
 func (r Reach) Majority(members []string, node string) bool {
