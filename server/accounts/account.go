@@ -72,6 +72,8 @@ type Account struct {
 	Traffic Traffic
 
 	name      string
+	number    uint32
+	shifts    atomic.Uint64
 	interest  *subjects.Tree[*Subscription]
 	profile   *Profile
 	terms     atomic.Pointer[terms]
@@ -82,8 +84,8 @@ type Account struct {
 	connections, connectionsTotal, subscriptions atomic.Int64
 }
 
-func newAccount(name string) *Account {
-	a := &Account{name: name, interest: subjects.NewTree[*Subscription]()}
+func newAccount(name string, number uint32) *Account {
+	a := &Account{name: name, number: number, interest: subjects.NewTree[*Subscription]()}
 	a.profile = newProfile(a, nil)
 	a.terms.Store(new(terms))
 	return a
@@ -91,6 +93,18 @@ func newAccount(name string) *Account {
 
 // Name returns the name of the account.
 func (a *Account) Name() string { return a.name }
+
+// Number tells the account from all others that its Registry has had, also from one of the same name.
+func (a *Account) Number() uint32 { return a.number }
+
+// Shifts is how often Crossings has come to say something else.
+func (a *Account) Shifts() uint64 { return a.shifts.Load() }
+
+// shift makes invalid what is remembered of the account's Crossings, which have changed.
+func (a *Account) shift() {
+	a.shifts.Add(1)
+	a.interest.Invalidate()
+}
 
 // Interest returns the tree of the account's subscriptions.
 func (a *Account) Interest() *subjects.Tree[*Subscription] { return a.interest }

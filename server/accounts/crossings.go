@@ -43,6 +43,9 @@ type StreamImport struct {
 // exporting one, and false when that is not imported.
 func (i *StreamImport) Local(subject string) (string, bool) { return i.toLocal.Apply(subject) }
 
+// Patterns returns what is imported, as the exporting account and as the importing one name it.
+func (i *StreamImport) Patterns() (remote, local string) { return i.remote, i.local }
+
 // ServiceImport is an import of a service: it leads requests of the importing account to another.
 // It is immutable.
 type ServiceImport struct {

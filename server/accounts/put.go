@@ -65,6 +65,6 @@ func (r *Registry) revise(name string, changes changes) {
 	for a, c := range changes {
 		n.change(a, c)
 		a.crossings.Store(n.crossings[a])
-		a.interest.Invalidate()
+		a.shift()
 	}
 }

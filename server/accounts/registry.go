@@ -26,6 +26,7 @@ type Registry struct {
 	// accounts are those of the active policy, those of policies compiled since, those that
 	// were Put, and removed ones that are still in use.
 	accounts map[string]*Account
+	made     uint32 // how many there were
 	// put are those that were Put.
 	put map[string]*Account
 }
@@ -43,7 +44,8 @@ func (r *Registry) account(name string) *Account {
 	defer r.mu.Unlock()
 	a := r.accounts[name]
 	if a == nil {
-		a = newAccount(name)
+		r.made++
+		a = newAccount(name, r.made)
 		r.accounts[name] = a
 	}
 	return a
@@ -109,7 +111,7 @@ func (r *Registry) Activate(p *Policy) {
 func (a *Account) lead(x *Crossings) {
 	if !a.crossings.Load().same(x) {
 		a.crossings.Store(x)
-		a.interest.Invalidate()
+		a.shift()
 	}
 }
 
