@@ -13,6 +13,7 @@ import (
 	"runnel/conf"
 	"runnel/server/accounts"
 	"runnel/server/engine"
+	"runnel/server/handshake"
 	"runnel/server/jetstream"
 	"runnel/server/operator"
 	"runnel/server/operator/requests"
@@ -141,7 +142,7 @@ func clientTLS(c *conf.TLS) (*tls.Config, error) {
 	}
 	config := &tls.Config{MinVersion: c.MinVersion, InsecureSkipVerify: c.Insecure}
 	if c.CAFile != "" {
-		pool, err := loadPool(c.CAFile)
+		pool, err := handshake.LoadPool(c.CAFile)
 		if err != nil {
 			return nil, err
 		}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"net"
 	"slices"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"runnel/conf"
 	"runnel/server/accounts"
 	"runnel/server/clustering"
+	"runnel/server/engine"
 	"runnel/server/membership"
 	"runnel/server/wire"
 )
@@ -58,14 +58,7 @@ func (s *Server) openCluster(o *conf.Options) error {
 // clusterOptions are the cluster block with its files. There must be one.
 func (st *state) clusterOptions() clustering.Options {
 	o := clustering.Options{Cluster: st.options.Cluster}
-	if t := st.clusterTLS; t != nil {
-		// Servers show certificates to one another, whoever has dialled.
-		o.TLS = t.config.Clone()
-		o.TLS.ClientAuth = tls.RequireAndVerifyClientCert
-		o.DialTLS = t.config.Clone()
-		o.DialTLS.RootCAs = t.config.ClientCAs
-		o.DialTLS.InsecureSkipVerify = t.conf.Insecure
-	}
+	o.TLS, o.DialTLS = st.clusterTLS.Between()
 	return o
 }
 
@@ -166,6 +159,22 @@ func (s *Server) closeCluster() {
 	if err := s.cluster.Load().Close(ctx); err != nil {
 		s.logger.Error("leave the cluster", "error", err)
 	}
+}
+
+// routeConfig is how the engine meets those of other servers, nil for a server alone.
+func (s *Server) routeConfig(o *conf.Options) *engine.RouteConfig {
+	if o.Cluster == nil {
+		return nil
+	}
+	cfg := &engine.RouteConfig{
+		Account:       func(name string) *accounts.Account { return s.state.Load().policy.Account(name) },
+		WriteDeadline: o.Cluster.WriteDeadline,
+		Cluster:       func() string { return s.cluster.Load().View().Name },
+	}
+	if p := o.Cluster.Permissions; p != nil {
+		cfg.Import, cfg.Export = accounts.Rules(p.Publish), accounts.Rules(p.Subscribe)
+	}
+	return cfg
 }
 
 // routes hands the links of the cluster to the engine.

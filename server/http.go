@@ -56,7 +56,7 @@ func (s *Server) listenMonitor(o *conf.Options) error {
 // monitorTLSConfig is the client listener's, without asking for a client certificate: browsers and collectors
 // have none. It is asked for each handshake, so that a reload takes effect.
 func (s *Server) monitorTLSConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
-	c := s.state.Load().tls.config.Clone()
+	c := s.state.Load().tls.Config.Clone()
 	c.ClientAuth = tls.NoClientCert
 	return c, nil
 }

@@ -13,6 +13,7 @@ import (
 	"runnel/conf"
 	"runnel/server/accounts"
 	"runnel/server/engine"
+	"runnel/server/handshake"
 	"runnel/server/wire"
 )
 
@@ -158,7 +159,7 @@ func (s *Server) accept(nc net.Conn) {
 		s.serve(c, nc, &info)
 		return
 	}
-	if st.tls != nil && !st.tls.admit(time.Now()) {
+	if st.tls != nil && !st.tls.Admit(time.Now()) {
 		s.throttle(st, meta, nc, "Connection throttling is active. Please try again later.")
 		return
 	}
@@ -181,7 +182,7 @@ func (s *Server) accept(nc net.Conn) {
 // not read what it is told in clear.
 func (s *Server) throttle(st *state, meta *engine.Meta, nc net.Conn, text string) {
 	c := s.engine.NewConn(meta)
-	if st.tls != nil && st.tls.conf.HandshakeFirst.Enabled {
+	if st.tls != nil && st.tls.Conf.HandshakeFirst.Enabled {
 		s.turnAway(c, nc, nil, engine.ReasonMaxConnections, "")
 		return
 	}
@@ -220,10 +221,10 @@ func (s *Server) acceptTLS(st *state, meta *engine.Meta, nc net.Conn) {
 	c := s.engine.NewConn(meta)
 	info := s.Info(c)
 	p := &proxiedConn{Conn: nc, begun: !st.options.ProxyProtocol}
-	out, tlsState, sendInfo, err := st.tls.secure(p, &info, st.options.AllowNonTLS)
+	out, tlsState, sendInfo, err := st.tls.Secure(p, &info, st.options.AllowNonTLS)
 	if err != nil {
 		text := ""
-		if errors.Is(err, errNotTLS) {
+		if errors.Is(err, handshake.ErrNotTLS) {
 			text = "Secure Connection - TLS Required"
 		}
 		s.logger.Error("TLS handshake failed", "cid", c.ID(), "client", nc.RemoteAddr().String(), "error", err)

@@ -122,6 +122,7 @@ func Open(o *conf.Options, logger *slog.Logger) (*Server, error) {
 		Pollers:    Pollers(),
 		ServerName: s.Name(),
 		Traced:     s.traced,
+		Routes:     s.routeConfig(o),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start engine: %w", err)

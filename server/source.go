@@ -31,6 +31,7 @@ func (src source) Identity() monitor.Identity {
 		Tags:         o.ServerTags,
 		Metadata:     o.ServerMetadata,
 		FeatureFlags: o.FeatureFlags,
+		Cluster:      src.s.cluster.Load().View().Name,
 	}
 	if a := st.policy.System(); a != nil {
 		id.SystemAccount = a.Name()
@@ -83,8 +84,11 @@ func (src source) options(st *state) monitor.Options {
 		MaxPayloadBytes:     o.Limits.MaxPayloadBytes,
 		MaxPendingBytes:     o.Limits.MaxPendingBytes,
 		WriteDeadline:       o.Liveness.WriteDeadline,
+		Cluster:             src.clusterVarz(st),
 		Websocket:           src.websocket(st),
 	}
+	view := src.s.cluster.Load().View()
+	m.ConnectURLs, m.WebsocketConnectURLs = view.ConnectURLs, view.WebsocketURLs
 	port := boundPort(src.s.listeners.addr(listenerMonitor))
 	if o.Monitor.HTTPSPort != 0 {
 		m.HTTPSPort = port
@@ -92,8 +96,8 @@ func (src source) options(st *state) monitor.Options {
 		m.HTTPPort = port
 	}
 	if st.tls != nil {
-		m.TLSTimeout = monitor.Seconds(st.tls.conf.Timeout)
-		m.TLSCertNotAfter = st.tls.notAfter()
+		m.TLSTimeout = monitor.Seconds(st.tls.Conf.Timeout)
+		m.TLSCertNotAfter = st.tls.NotAfter()
 	}
 	return m
 }
@@ -118,10 +122,18 @@ func (src source) websocket(st *state) monitor.WebsocketVarz {
 	}
 }
 
-// counters are the figures of the whole server. Without other servers all traffic is that of clients.
+// counters are the figures of the whole server: what goes between it and its clients, and with the routes all traffic.
 func (src source) counters() monitor.Counters {
 	s := src.s
 	t := s.engine.Counters()
+	all, routes := t, s.engine.Routes()
+	for i := range routes {
+		n := &routes[i].Counters
+		all.InMessages += n.InMessages
+		all.InBytes += n.InBytes
+		all.OutMessages += n.OutMessages
+		all.OutBytes += n.OutBytes
+	}
 	subs := 0
 	for a := range s.state.Load().policy.Accounts() {
 		subs += a.Interest().Len()
@@ -130,12 +142,14 @@ func (src source) counters() monitor.Counters {
 	return monitor.Counters{
 		Connections:            s.engine.ConnCount(),
 		TotalConnections:       s.counts.came.Load(),
-		InMsgs:                 t.InMessages,
-		InBytes:                t.InBytes,
+		Routes:                 len(routes),
+		Remotes:                len(s.cluster.Load().View().Others),
+		InMsgs:                 all.InMessages,
+		InBytes:                all.InBytes,
 		InClientMsgs:           t.InMessages,
 		InClientBytes:          t.InBytes,
-		OutMsgs:                t.OutMessages,
-		OutBytes:               t.OutBytes,
+		OutMsgs:                all.OutMessages,
+		OutBytes:               all.OutBytes,
 		OutClientMsgs:          t.OutMessages,
 		OutClientBytes:         t.OutBytes,
 		SlowConsumers:          slow,
@@ -165,17 +179,15 @@ func (src source) Connections(open, closed bool) []monitor.Connection {
 func (s *Server) connection(c *engine.Conn) monitor.Connection {
 	m, client, n := c.Meta(), c.Client(), c.Counters()
 	out := monitor.Connection{
-		CID:          c.ID(),
-		Type:         m.ClientType(),
-		IP:           m.IP,
-		Port:         m.Port,
-		Start:        m.Start,
-		LastActivity: c.LastActivity(),
-		RTT:          c.RTT(),
-		PendingBytes: int64(c.PendingBytes()),
-		Traffic: monitor.ConnectionTraffic{
-			InMsgs: n.InMessages, OutMsgs: n.OutMessages, InBytes: n.InBytes, OutBytes: n.OutBytes,
-		},
+		CID:           c.ID(),
+		Type:          m.ClientType(),
+		IP:            m.IP,
+		Port:          m.Port,
+		Start:         m.Start,
+		LastActivity:  c.LastActivity(),
+		RTT:           c.RTT(),
+		PendingBytes:  int64(c.PendingBytes()),
+		Traffic:       traffic(&n),
 		Stalls:        c.Stalls(),
 		Subscriptions: c.SubscriptionCount(),
 		Name:          client.Name,

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -10,6 +9,7 @@ import (
 	"runnel/conf"
 	"runnel/server/accounts"
 	"runnel/server/clustering"
+	"runnel/server/handshake"
 	"runnel/server/sharing"
 	"runnel/server/wire"
 )
@@ -21,13 +21,13 @@ type state struct {
 	policy  *accounts.Policy
 	// webPolicy is for WebSocket clients: policy unless that listener has credentials of its own.
 	webPolicy *accounts.Policy
-	callout   *vouching    // nil without an auth callout
-	proxies   proxies      // that are trusted
-	trusting  *trusting    // nil outside of operator mode
-	tls       *tlsSettings // of the client listener; nil without TLS
-	webTLS    *tlsSettings // of the WebSocket listener
+	callout   *vouching           // nil without an auth callout
+	proxies   proxies             // that are trusted
+	trusting  *trusting           // nil outside of operator mode
+	tls       *handshake.Settings // of the client listener; nil without TLS
+	webTLS    *handshake.Settings // of the WebSocket listener
 	// clusterTLS is between servers; nil without TLS there.
-	clusterTLS *tlsSettings
+	clusterTLS *handshake.Settings
 	info       wire.Info // what INFO says to everybody
 }
 
@@ -56,14 +56,14 @@ func (s *Server) newState(o *conf.Options) (*state, error) {
 	cfg := policyConfig(o)
 	st.trusting.configure(&cfg)
 	st.policy, errs[0] = s.registry.Compile(cfg)
-	st.tls, errs[1] = newTLSSettings(o.TLS)
+	st.tls, errs[1] = handshake.New(o.TLS)
 	if ws := o.WebSocket; ws != nil {
-		st.webTLS, errs[2] = newTLSSettings(ws.TLS)
+		st.webTLS, errs[2] = handshake.New(ws.TLS)
 		st.webPolicy, errs[3] = s.webPolicy(o, st.policy)
 	}
 	if c := o.Cluster; c != nil {
 		var err error
-		st.clusterTLS, err = newTLSSettings(c.TLS)
+		st.clusterTLS, err = handshake.New(c.TLS)
 		errs[4] = errors.Join(err, clustering.Check(c))
 	}
 	if err := errors.Join(errs[:]...); err != nil {
@@ -82,7 +82,7 @@ func (s *Server) newState(o *conf.Options) (*state, error) {
 	if st.tls != nil {
 		st.info.TLSRequired = !o.AllowNonTLS
 		st.info.TLSAvailable = o.AllowNonTLS
-		st.info.TLSVerify = st.tls.verifies()
+		st.info.TLSVerify = st.tls.Verifies()
 	}
 	return st, nil
 }
@@ -204,14 +204,3 @@ func permissions(p *conf.Permissions) *accounts.Permissions {
 	}
 	return out
 }
-
-// tlsSettings is one listener's TLS.
-type tlsSettings struct {
-	conf   *conf.TLS
-	config *tls.Config
-	pinned map[string]bool
-	rate   handshakeRate
-}
-
-// verifies tells whether clients must show a certificate.
-func (t *tlsSettings) verifies() bool { return t.config.ClientAuth == tls.RequireAndVerifyClientCert }

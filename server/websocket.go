@@ -50,7 +50,7 @@ func (s *Server) listenWebSocket(o *conf.Options) error {
 
 // webTLSConfig is asked for each handshake, so that a reload takes effect.
 func (s *Server) webTLSConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
-	return s.state.Load().webTLS.config, nil
+	return s.state.Load().webTLS.Config, nil
 }
 
 // acceptWebSocket takes a client whose HTTP request was upgraded. It is on the goroutine of that request, which
@@ -95,7 +95,7 @@ func (s *Server) webInfo(st *state, info *wire.Info) {
 		info.Host, info.Port = host, port
 	}
 	info.TLSRequired, info.TLSAvailable = st.webTLS != nil && !ws.NoTLS, false
-	info.TLSVerify = info.TLSRequired && st.webTLS.verifies()
+	info.TLSVerify = info.TLSRequired && st.webTLS.Verifies()
 }
 
 // boundPort is the port of a bound address, 0 without one.

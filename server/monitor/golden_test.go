@@ -87,6 +87,27 @@ func TestGoldenJetStream(t *testing.T) {
 	})
 }
 
+// TestGoldenClustered has the pages of one of three servers.
+func TestGoldenClustered(t *testing.T) {
+	tests := []struct{ name, target string }{
+		{"cluster-varz", "/varz"},
+		{"cluster-routez", "/routez"},
+		{"cluster-routez-subs", "/routez?subs=1"},
+		{"cluster-routez-detail", "/routez?subs=detail"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := get(monitor.Handler(newPages(newClustered()), ""), tt.target)
+				compareGolden(t, tt.name, w.Body.Bytes())
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		compareGolden(t, "cluster-statsz", indent(t, newPages(newClustered()).Statsz()))
+	})
+}
+
 func TestGoldenUnwell(t *testing.T) {
 	s := newSource()
 	s.health = errors.New("shutting down")

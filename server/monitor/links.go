@@ -1,36 +1,5 @@
 package monitor
 
-import "time"
-
-// RoutezOptions are the parameters of the routes page.
-type RoutezOptions struct {
-	Subscriptions       bool // list subjects
-	SubscriptionsDetail bool // list subscriptions with their figures
-}
-
-func (o *RoutezOptions) parameters() []parameter {
-	return []parameter{
-		{"subs", "", subsAllowed, setSubs(&o.Subscriptions, &o.SubscriptionsDetail)},
-		flag("", "subscriptions", &o.Subscriptions),
-		flag("", "subscriptions_detail", &o.SubscriptionsDetail),
-	}
-}
-
-// Routez is the page of routes to other servers of the cluster. A server alone has none.
-type Routez struct {
-	ServerID   string     `json:"server_id"`
-	ServerName string     `json:"server_name"`
-	Now        time.Time  `json:"now"`
-	NumRoutes  int        `json:"num_routes"`
-	Routes     []struct{} `json:"routes"`
-}
-
-// Routez returns the routes page.
-func (p *Pages) Routez(RoutezOptions) (*Routez, error) {
-	id := p.source.Identity()
-	return &Routez{ServerID: id.ID, ServerName: id.Name, Now: now(), Routes: []struct{}{}}, nil
-}
-
 // GatewayzOptions are the parameters of the gateways page.
 type GatewayzOptions struct {
 	Name          string // only this gateway

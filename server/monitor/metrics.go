@@ -45,6 +45,7 @@ type metrics struct {
 
 	named     chosen // accounts with series of their own
 	jetStream *jetStreamMetrics
+	routes    *routeMetrics
 }
 
 // serverMetric is a figure of the whole server that has no label.
@@ -69,6 +70,7 @@ func newMetrics(pages *Pages) *metrics {
 		requests: desc("http_requests_total", "Requests to the monitoring pages.", "path"),
 
 		jetStream: newJetStreamMetrics(pages, desc),
+		routes:    newRouteMetrics(pages, desc),
 	}
 	for _, v := range accountValues() {
 		m.totals = append(m.totals, desc("account_"+v.name, v.help, "account"))
@@ -101,6 +103,8 @@ func serverMetrics(desc func(name, help string, labels ...string) *prometheus.De
 			func(s *ServerSnapshot) float64 { return float64(s.Counters.Subscriptions) }),
 		gauge("routes", "Route connections to other servers of the cluster.",
 			func(s *ServerSnapshot) float64 { return float64(s.Counters.Routes) }),
+		gauge("remotes", "Other servers of the cluster that this one is connected with.",
+			func(s *ServerSnapshot) float64 { return float64(s.Counters.Remotes) }),
 		gauge("leafnodes", "Leaf node connections.",
 			func(s *ServerSnapshot) float64 { return float64(s.Counters.LeafNodes) }),
 		counter("received_messages_total", "Messages received, from clients and other servers.",
@@ -157,6 +161,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 		gauge(m.queues, float64(queues[name].Pending), strings.ToValidUTF8(name, "?"))
 	}
 	m.collectAccounts(out)
+	m.routes.collect(out)
 	m.jetStream.collect(out, s.Series)
 }
 

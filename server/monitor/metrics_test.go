@@ -67,6 +67,32 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+func TestRouteMetrics(t *testing.T) {
+	s := newClustered()
+	text := scrape(t, monitor.Handler(newPages(s), ""))
+	for _, line := range []string{
+		"runnel_routes 3",
+		"runnel_remotes 2",
+		`runnel_route_received_messages_total{server_name="srv2"} 3`,
+		`runnel_route_received_bytes_total{server_name="srv2"} 30`,
+		`runnel_route_sent_messages_total{server_name="srv2"} 3`,
+		`runnel_route_sent_bytes_total{server_name="srv2"} 30`,
+		`runnel_route_pending_bytes{server_name="srv2"} 7`,
+		`runnel_route_rtt_seconds{server_name="srv2"} 0.000582`,
+		`runnel_route_sent_messages_total{server_name="srv3"} 0`,
+	} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("no line %q", line)
+		}
+	}
+	for i := range 1000 {
+		s.routes = append(s.routes, monitor.Route{RemoteName: fmt.Sprintf("r%d", i)})
+	}
+	if got := series(scrape(t, monitor.Handler(newPages(s), "")), "runnel_route_pending_bytes"); got != 100 {
+		t.Errorf("got %d series of other servers, want 100", got)
+	}
+}
+
 // series counts the lines of one metric.
 func series(text, name string) int {
 	return strings.Count(text, "\n"+name+"{")

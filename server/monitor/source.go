@@ -44,6 +44,13 @@ type Source interface {
 	// AccountDetail returns the definition of one account, false when there is no such account.
 	AccountDetail(name string) (AccountDetail, bool)
 
+	// Routes returns the connections to other servers of the cluster in any order, with the subscriptions that they have
+	// told if they are asked for.
+	Routes(subscriptions bool) []Route
+
+	// RoutePermissions returns what other servers may send here and what they are sent, nil for everything.
+	RoutePermissions() (imports, exports *Rules)
+
 	// Queues returns the server's internal queues by name; queues that are empty may be left out.
 	Queues() map[string]Queue
 

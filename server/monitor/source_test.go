@@ -26,6 +26,9 @@ type fakeSource struct {
 	health    error
 	walked    int // how many subscriptions were yielded
 
+	routes           []monitor.Route
+	imports, exports *monitor.Rules
+
 	js         *monitor.JetStream // nil while it is off
 	jsAccounts []monitor.JetStreamAccount
 	jsStreams  map[string][]monitor.StreamDetail // by account
@@ -109,6 +112,20 @@ func (s *fakeSource) AccountDetail(name string) (monitor.AccountDetail, bool) {
 	return d, ok
 }
 
+func (s *fakeSource) Routes(subscriptions bool) []monitor.Route {
+	all := slices.Clone(s.routes)
+	for i := range all {
+		if !subscriptions {
+			all[i].List = nil
+		}
+	}
+	return all
+}
+
+func (s *fakeSource) RoutePermissions() (imports, exports *monitor.Rules) {
+	return s.imports, s.exports
+}
+
 func (s *fakeSource) Queues() map[string]monitor.Queue { return s.queues }
 func (s *fakeSource) Health() error                    { return s.health }
 
@@ -174,6 +191,43 @@ func newSource() *fakeSource {
 	}
 	s.details = map[string]monitor.AccountDetail{"A": fakeDetail()}
 	s.queues = map[string]monitor.Queue{"system requests": {Pending: 2, InProgress: 1}, "system events": {}}
+	return s
+}
+
+// newClustered is newSource as one of three servers.
+func newClustered() *fakeSource {
+	s := newSource()
+	s.server.Identity.Cluster = "east"
+	s.server.Options.ConnectURLs = []string{"10.0.0.1:4222", "10.0.0.2:4222", "10.0.0.3:4222"}
+	s.server.Options.Cluster = monitor.ClusterVarz{
+		Name: "east", Host: "0.0.0.0", Port: 6222, AuthTimeout: monitor.Seconds(5 * time.Second), URLs: []string{"10.0.0.2:6222"},
+		TLSTimeout: monitor.Seconds(2 * time.Second), TLSRequired: true, TLSVerify: true, PoolSize: 1,
+		TLSCertNotAfter: epoch.AddDate(1, 0, 0),
+	}
+	s.server.Counters.Routes, s.server.Counters.Remotes = 3, 2
+	s.exports = &monitor.Rules{Deny: []string{"secret.>"}}
+	s.routes = []monitor.Route{
+		{
+			ID: 13, RemoteID: "NDEF", RemoteName: "srv2", Solicited: true, Configured: true, IP: "10.0.0.2", Port: 6222,
+			Start: epoch.Add(-time.Minute), LastActivity: epoch.Add(-time.Second), RTT: 582 * time.Microsecond, PendingBytes: 7,
+			Traffic:       monitor.ConnectionTraffic{InMsgs: 2, OutMsgs: 3, InBytes: 20, OutBytes: 30},
+			Subscriptions: 1, Account: "SYS", Compression: "s2_fast",
+			List: []monitor.Subscription{{Account: "SYS", Subject: "$SYS.REQ.SERVER.PING", SID: "1"}},
+		},
+		{
+			ID: 12, RemoteID: "NDEF", RemoteName: "srv2", Solicited: true, Configured: true, IP: "10.0.0.2", Port: 6222,
+			Start: epoch.Add(-time.Minute), LastActivity: epoch.Add(-time.Minute), RTT: 582 * time.Microsecond,
+			Traffic:       monitor.ConnectionTraffic{InMsgs: 1, InBytes: 10},
+			Subscriptions: 2, Compression: "off",
+			List: []monitor.Subscription{
+				{Account: "A", Subject: "orders.*", Queue: "workers", SID: "3"}, {Account: "B", Subject: "orders.new", SID: "1"},
+			},
+		},
+		{
+			ID: 14, RemoteID: "NGHI", RemoteName: "srv3", IP: "10.0.0.3", Port: 50123,
+			Start: epoch.Add(-2 * time.Hour), LastActivity: epoch.Add(-time.Hour), Compression: "off",
+		},
+	}
 	return s
 }
 

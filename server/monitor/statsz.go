@@ -21,11 +21,33 @@ type Statsz struct {
 	StaleConnections     int64     `json:"stale_connections,omitempty"`
 	StaleConnectionStats ByKind    `json:"stale_connection_stats,omitzero"`
 	StalledClients       int64     `json:"stalled_clients,omitempty"`
-	ActiveServers        int       `json:"active_servers,omitempty"`
+	// Routes are the connections to other servers, ActiveServers the servers of the cluster with this one.
+	Routes        []RouteStat `json:"routes,omitempty"`
+	ActiveServers int         `json:"active_servers,omitempty"`
 	// JetStream is nil while it is off. It does not say where on the disk it is.
 	JetStream  *JetStreamVarz `json:"jetstream,omitempty"`
 	GoMemLimit int64          `json:"gomemlimit,omitempty"`
 	GoMaxProcs int            `json:"gomaxprocs,omitempty"`
+}
+
+// RouteStat is a connection to another server in short.
+type RouteStat struct {
+	ID           uint64  `json:"rid"`
+	Name         string  `json:"name,omitempty"` // of the other server
+	Sent         Traffic `json:"sent"`
+	Received     Traffic `json:"received"`
+	PendingBytes int64   `json:"pending"`
+}
+
+func (p *Pages) routeStats() []RouteStat {
+	var stats []RouteStat
+	for _, r := range p.routes(false) {
+		stats = append(stats, RouteStat{
+			ID: r.ID, Name: r.RemoteName, Sent: Traffic{r.Traffic.OutMsgs, r.Traffic.OutBytes},
+			Received: Traffic{r.Traffic.InMsgs, r.Traffic.InBytes}, PendingBytes: r.PendingBytes,
+		})
+	}
+	return stats
 }
 
 // Statsz returns the counters in short form.
@@ -56,7 +78,8 @@ func (p *Pages) Statsz() *Statsz {
 		StaleConnections:     c.StaleConnections,
 		StaleConnectionStats: c.StaleConnectionsByKind,
 		StalledClients:       c.StalledClients,
-		ActiveServers:        1,
+		Routes:               p.routeStats(),
+		ActiveServers:        1 + c.Remotes,
 		JetStream:            p.jetStreamStatsz(),
 		GoMemLimit:           u.GoMemLimit,
 		GoMaxProcs:           u.GoMaxProcs,

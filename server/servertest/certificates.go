@@ -75,6 +75,17 @@ func (a *Authority) Server() *Certificate {
 	})
 }
 
+// Peer signs a certificate for servers on this machine that also show it to others.
+func (a *Authority) Peer() *Certificate {
+	a.t.Helper()
+	return a.issue(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: "localhost"},
+		DNSNames:    []string{"localhost"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	})
+}
+
 // Client signs a certificate for a client. The template has its subject and the names that verify_and_map
 // looks for; everything else is filled in.
 func (a *Authority) Client(template x509.Certificate) *Certificate {
