@@ -301,3 +301,17 @@ func (g *Group) Progress() []Progress {
 	slices.SortFunc(list, func(a, b Progress) int { return strings.Compare(a.Node, b.Node) })
 	return list
 }
+
+// TimeoutNow has the group campaign at once, as if its leader had asked for it. It must be a follower with a vote: raft
+// does not ask.
+func (t *Transport) TimeoutNow(group uint64) error {
+	g := t.group(group)
+	if g == nil {
+		return fmt.Errorf("raft group %d: %w", group, ErrNoGroup)
+	}
+	self := newPeer(t.cfg.Node, time.Time{}).header
+	if !g.in.push(inbound{kind: kindTimeoutNow, command: &raft.TimeoutNowRequest{RPCHeader: self}}) {
+		return fmt.Errorf("raft group %d: %w", group, ErrBusy)
+	}
+	return nil
+}
