@@ -73,9 +73,10 @@ var layers = []layer{
 	{"jetlog/siphash", "", ""},
 	{"jetlog/messages", "jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/segment jetlog/siphash jetlog", ""},
 	{"jetlog/entries", "jetlog/codec jetlog/wal", ""},
+	{"jetlog/checkpoint", "jetlog/vfs jetlog/segment jetlog/manifest", ""},
 	{
 		"jetlog/store",
-		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/compaction jetlog/reserve jetlog/siphash jetlog/messages jetlog/entries " +
+		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/compaction jetlog/reserve jetlog/siphash jetlog/messages jetlog/entries jetlog/checkpoint " +
 			"jetlog/codec jetlog/config jetlog/command jetlog/body jetlog jetlog/segment", crypto,
 	},
 	{"jetlog/rescue", "jetlog jetlog/siphash jetlog/segment jetlog/manifest jetlog/gone jetlog/layer jetlog/messages jetlog/config jetlog/store", ""},
@@ -99,7 +100,7 @@ var layers = []layer{
 	{"cluster/transport", "cluster/mesh", raft},
 	{"cluster/group", "", raft + " " + hclog},
 	{"cluster/transport/transporttest", "cluster/mesh cluster/transport", ""},
-	{"cluster/meta/state", "jetlog/config server/jetstream/claims", ""},
+	{"cluster/meta/state", "subjects jetlog/config", ""},
 	{"cluster/meta", "jetlog/vfs jetlog/config cluster/meta/state", raft + " " + raftbolt},
 	{
 		"cluster",
@@ -116,7 +117,10 @@ var layers = []layer{
 	{"server/engine/reserved", "server/engine/replies", ""},
 	{"server/engine/latency", "headers", nuid},
 	{"server/engine/interest", "subjects server/accounts", ""},
-	{"server/engine", "subjects headers cluster/mesh server/wire server/accounts server/monitor server/websocket server/logs server/msgtrace server/engine/chunks server/engine/replies server/engine/reserved server/engine/latency server/engine/interest server/engine/intern server/engine/sockets server/engine/outbound", ""},
+	{"server/engine/frames", "", ""},
+	{"server/engine/demand", "server/accounts", ""},
+	{"server/engine/peers", "subjects server/accounts", ""},
+	{"server/engine", "subjects headers cluster/mesh server/wire server/accounts server/monitor server/websocket server/logs server/msgtrace server/engine/chunks server/engine/replies server/engine/reserved server/engine/latency server/engine/interest server/engine/intern server/engine/sockets server/engine/outbound server/engine/frames server/engine/demand server/engine/peers", ""},
 	// 4: services on the bus.
 	{"server/system", "subjects headers server/wire server/accounts server/monitor server/logs server/msgtrace server/engine", compress + "/s2"},
 	{"server/jetstream/backup", "subjects headers jetlog/config jetlog/command jetlog jetlog/body", compress + "/s2"},

@@ -21,6 +21,7 @@ const (
 // chores proposes what mends what is not as it should be. Whatever fails is tried again the next time.
 func (m *Meta) chores(ctx context.Context, g *group) {
 	view := m.View()
+	m.forget(view)
 	for _, c := range m.due(view) {
 		m.propose(ctx, g, c)
 	}
@@ -29,6 +30,17 @@ func (m *Meta) chores(ctx context.Context, g *group) {
 	}
 	for _, c := range m.moves(m.View()) {
 		m.propose(ctx, g, c)
+	}
+}
+
+// forget drops what servers have said that are no members any more.
+func (m *Meta) forget(view *state.View) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for node := range m.reports {
+		if view.Member(node) == nil {
+			delete(m.reports, node)
+		}
 	}
 }
 
@@ -250,8 +262,8 @@ func (m *Meta) move(a *state.Assignment, gone, bad []string, servers []state.Ser
 	c := &state.MoveStream{Account: a.Account, Name: a.Config.Name, Version: a.Version, Peers: peers, Time: time.Now().UnixNano(), Upkeep: true}
 	if len(gone) > 0 {
 		c.From, c.Drop = gone[0], true
-		if len(a.Peers) == 1 {
-			return nil // nobody else has the stream: it waits for its server, or for being deleted
+		if !slices.ContainsFunc(a.Source(), func(n string) bool { return !slices.Contains(gone, n) }) {
+			return nil // nobody else has the whole stream: it waits for being deleted
 		}
 	}
 	same := len(gone) == 0 && len(peers) <= len(a.Target()) && !slices.ContainsFunc(peers, func(n string) bool { return !slices.Contains(a.Target(), n) })

@@ -3,6 +3,7 @@ package meta
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -36,7 +37,6 @@ type Meta struct {
 	group     *group // nil as long as raft does not run
 	closed    bool
 	halted    error
-	answers   map[string]*hello // of the last round
 	reason    string            // why the cluster is not formed yet
 	reports   map[string]report // by node, as they came in
 	placing   map[string]state.Load
@@ -89,7 +89,8 @@ func Open(cfg Config) (*Meta, error) {
 	if f.Formed {
 		if err := m.start(); err != nil {
 			m.cancel()
-			return nil, fmt.Errorf("open the meta group: %w; closing: %v", err, store.Close())
+			m.wg.Wait()
+			return nil, fmt.Errorf("open the meta group: %w", errors.Join(err, store.Close()))
 		}
 	}
 	m.serve()

@@ -51,9 +51,10 @@ type Desired struct {
 
 // Origin is what a stream was before a change.
 type Origin struct {
-	Config config.Stream `json:"config"`
-	Group  string        `json:"group"`
-	Peers  []string      `json:"peers"`
+	Replicas  int               `json:"replicas"`
+	Placement *config.Placement `json:"placement,omitempty"`
+	Group     string            `json:"group"`
+	Peers     []string          `json:"peers"`
 }
 
 // Target returns the nodes that keep a replica when all is done.
@@ -66,6 +67,14 @@ func (a *Assignment) Target() []string {
 
 // Solo tells whether one server alone has the stream, so that there is no raft group.
 func (a *Assignment) Solo() bool { return a.Desired == nil && len(a.Peers) == 1 }
+
+// Source returns the nodes that have all of the stream for certain: those that it comes from while it changes.
+func (a *Assignment) Source() []string {
+	if a.Desired != nil {
+		return a.Desired.Origin.Peers
+	}
+	return a.Peers
+}
 
 // On tells whether a node keeps a replica.
 func (a *Assignment) On(node string) bool { return slices.Contains(a.Peers, node) }

@@ -85,11 +85,11 @@ type UpdateStream struct {
 	Account string        `json:"account"`
 	Config  config.Stream `json:"config"`
 	Limits  *Limits       `json:"limits,omitempty"`
-	// Version is that of the assignment that Peers was chosen for.
-	Version uint64 `json:"version,omitempty"`
-	// Peers is where it shall be, empty for where it is. The leader fills it in.
-	Peers []string `json:"peers,omitempty"`
-	Time  int64    `json:"time,omitempty"`
+	// Version is that of the assignment that Peers was chosen for, and Peers is where it shall be. The leader fills them in; they
+	// count only if replicas or placement change.
+	Version uint64   `json:"version,omitempty"`
+	Peers   []string `json:"peers,omitempty"`
+	Time    int64    `json:"time,omitempty"`
 }
 
 // DeleteStream removes a stream.

@@ -4,19 +4,19 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"runnel/server/jetstream/claims"
+	"runnel/subjects"
 )
 
 // Machine applies commands. One goroutine applies and restores; any may call View.
 type Machine struct {
 	view   atomic.Pointer[View]
-	next   *View                   // what the command at work makes of the view
-	claims map[string]*claims.Tree // by account: which streams have which subjects
+	next   *View                                 // what the command at work makes of the view
+	claims map[string]*subjects.Patterns[string] // by account: which streams have which subjects
 }
 
 // NewMachine returns a machine that has applied nothing.
 func NewMachine() *Machine {
-	m := &Machine{claims: make(map[string]*claims.Tree)}
+	m := &Machine{claims: make(map[string]*subjects.Patterns[string])}
 	m.view.Store(&View{nextID: FirstID})
 	return m
 }
@@ -48,40 +48,41 @@ func (m *Machine) Apply(index uint64, encoded []byte) (Result, error) {
 // put replaces an assignment by another; either may be nil.
 func (m *Machine) put(old, next *Assignment) {
 	if old != nil {
-		m.claim(old.Account).Remove(old.Config.Name, old.Config.Subjects)
+		for _, pattern := range old.Config.Subjects {
+			m.claim(old.Account).Remove(pattern, old.Config.Name)
+		}
 	}
 	if next != nil {
-		m.claim(next.Account).Add(next.Config.Name, next.Config.Subjects)
-	} else if m.claim(old.Account).Empty() {
+		for _, pattern := range next.Config.Subjects {
+			m.claim(next.Account).Add(pattern, next.Config.Name)
+		}
+	} else if m.claim(old.Account).Len() == 0 {
 		delete(m.claims, old.Account)
 	}
 	m.next = m.next.put(old, next)
 }
 
 // claim returns the claims of an account.
-func (m *Machine) claim(account string) *claims.Tree {
-	t := m.claims[account]
-	if t == nil {
-		t = &claims.Tree{}
-		m.claims[account] = t
+func (m *Machine) claim(account string) *subjects.Patterns[string] {
+	p := m.claims[account]
+	if p == nil {
+		p = &subjects.Patterns[string]{}
+		m.claims[account] = p
 	}
-	return t
+	return p
 }
 
 // overlaps tells whether another stream of the account has a subject in common with those.
 func (m *Machine) overlaps(account, name string, patterns []string) bool {
-	t := m.claims[account]
-	if t == nil {
+	p := m.claims[account]
+	if p == nil {
 		return false
 	}
-	found := false
 	for _, pattern := range patterns {
-		t.Overlapping(pattern, func(owner string) bool {
-			found = owner != name
-			return !found
-		})
-		if found {
-			return true
+		for owner := range p.Overlapping(pattern) {
+			if owner != name {
+				return true
+			}
 		}
 	}
 	return false

@@ -71,11 +71,8 @@ func (c *UpdateStream) apply(m *Machine) Result {
 	next.Config = c.Config
 	next.Version++
 	if Relocates(&old.Config, &c.Config) {
-		if old.Desired != nil || c.Version != old.Version && len(c.Peers) > 0 {
+		if old.Desired != nil || c.Version != old.Version {
 			return refuse(ReconfigurationRunning, "")
-		}
-		if len(c.Peers) == 0 {
-			c.Peers = old.Peers
 		}
 		if r := v.suitable(c.Peers, c.Config.Replicas); r.Code != 0 {
 			return r
@@ -99,7 +96,7 @@ func (v *View) aim(old, next *Assignment, peers []string, time int64) {
 		next.Group = group
 		return
 	}
-	d := &Desired{Group: group, Peers: peers, Since: time, Origin: Origin{Config: old.Config, Group: old.Group, Peers: old.Peers}}
+	d := &Desired{Group: group, Peers: peers, Since: time, Origin: Origin{old.Config.Replicas, old.Config.Placement, old.Group, old.Peers}}
 	if old.Desired != nil {
 		d.Origin, d.Since, d.Cancelled, d.Group = old.Desired.Origin, old.Desired.Since, old.Desired.Cancelled, old.Desired.Group
 	}
@@ -130,8 +127,8 @@ func (c *MoveStream) apply(m *Machine) Result {
 		return refuse(ReconfigurationRunning, "")
 	case len(c.Peers) == 0 || !distinct(c.Peers):
 		return refuse(PeerRemapFailed, "")
-	case c.Drop && len(minus(old.Peers, []string{c.From})) == 0:
-		return refuse(PeerRemapFailed, "") // the only replica is not dropped for an empty one
+	case c.Drop && len(minus(old.Source(), []string{c.From})) == 0:
+		return refuse(PeerRemapFailed, "") // the only whole replica is not dropped for an empty one
 	}
 	for _, node := range c.Peers {
 		if v.Member(node) == nil || node == c.From {
@@ -186,7 +183,7 @@ func (c *CancelChange) apply(m *Machine) Result {
 	}
 	next := old.clone()
 	next.Version++
-	next.Config.Replicas, next.Config.Placement = origin.Config.Replicas, origin.Config.Placement
+	next.Config.Replicas, next.Config.Placement = origin.Replicas, origin.Placement
 	next.Desired.Cancelled, next.Desired.Peers, next.Desired.Group = true, back, origin.Group
 	if !slices.Contains(back, next.Preferred) {
 		next.Preferred = back[0]
