@@ -109,14 +109,16 @@ func inCluster(t *testing.T, groups int, tune func(*raft.Config), test func(t *t
 		c := &cluster{
 			t: t, net: transporttest.New(), names: []string{"aaa", "bbb", "ccc"}, servers: map[string]*server{}, groups: groups, tune: tune,
 		}
+		defer func() {
+			c.net.Close()
+			for _, s := range c.servers {
+				s.stop()
+			}
+		}()
 		for _, name := range c.names {
 			c.start(name, transport.Config{})
 		}
 		test(t, c)
-		c.net.Close()
-		for _, s := range c.servers {
-			s.stop()
-		}
 	})
 }
 

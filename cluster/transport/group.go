@@ -27,9 +27,8 @@ type GroupOptions struct {
 	// it by the next ping; nil leaves that to raft's CommitTimeout.
 	Commit func() uint64
 	// Nudge says that node lacks entries, that raft has nothing on the way to it and will do nothing about it before
-	// its CommitTimeout: the group, if it leads, should propose something (a barrier will do), in a goroutine of its own.
-	// It is called for groups that have sent entries from here, and not more often than once a second for each peer. Nil
-	// for none.
+	// its CommitTimeout: the group, if it still leads, should propose something (a barrier will do), in a goroutine of
+	// its own. It is called while Commit says that the group is led here, and seldom. Nil, or a nil Commit, for none.
 	Nudge func(node string)
 }
 
@@ -246,6 +245,7 @@ const maxSnapshotBytes = entryBytes
 func (g *Group) InstallSnapshot(_ raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
 	node := string(target)
 	g.lead(args.Term)
+	g.installing(node)
 	err := g.install(node, args, resp, data)
 	g.installed(node, args.LastLogIndex, err == nil && resp.Success)
 	return err

@@ -30,7 +30,7 @@ func (g *Group) hints(now time.Time, up map[string]bool, to map[string][]hint) {
 		return
 	}
 	for node, f := range g.followers {
-		if up[node] && commit > f.told && f.pending == 0 && !now.Before(f.hintDue) {
+		if up[node] && commit > f.told && commit <= max(f.sent, f.index) && f.pending == 0 && !now.Before(f.hintDue) {
 			f.hintDue = now.Add(hintAgain)
 			to[node] = append(to[node], hint{g.id, g.term, commit})
 		}

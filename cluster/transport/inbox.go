@@ -25,8 +25,9 @@ type inbound struct {
 	kind    kind
 	bytes   int // of memory that it holds; 0 for those that hold next to none
 	command any
-	data    []byte // of a snapshot
-	hint    hint   // of kindHints
+	data    []byte        // of a snapshot
+	hint    hint          // of kindHints
+	over    chan struct{} // closed when a snapshot was answered
 }
 
 // inbox is what waits for raft's main loop. It is handed over one by one by a goroutine that there is only while something is
@@ -110,8 +111,6 @@ func (x *inbox) ask(r inbound, answers chan raft.RPCResponse) (raft.RPCResponse,
 	rpc := raft.RPC{Command: r.command, RespChan: answers}
 	if r.kind == kindInstall {
 		rpc.Reader = bytes.NewReader(r.data)
-		stop := r.reportProgress()
-		defer stop()
 	}
 	select {
 	case x.g.consumer <- rpc:
@@ -126,29 +125,28 @@ func (x *inbox) ask(r inbound, answers chan raft.RPCResponse) (raft.RPCResponse,
 	}
 }
 
-// reportProgress tells the sender now and then that its request is being worked on, until stop is called.
-func (r *inbound) reportProgress() (stop func()) {
-	ended := make(chan struct{})
-	report := func() {
-		tick := time.NewTicker(progressEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				r.lane.control(kindProgress, false, func(b []byte) []byte { return putUint64s(b, r.id) })
-			case <-r.lane.done:
-				return
-			case <-ended:
-				return
-			}
+// reportProgress tells the sender of a snapshot now and then that it is being worked on, also while it waits for one that is
+// being installed already.
+func (r *inbound) reportProgress() {
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			r.lane.control(kindProgress, false, func(b []byte) []byte { return putUint64s(b, r.id) })
+		case <-r.lane.done:
+			return
+		case <-r.over:
+			return
 		}
 	}
-	r.lane.t.spawn(report)
-	return func() { close(ended) }
 }
 
 // answer tells who has sent the request what raft has answered.
 func (r *inbound) answer(a raft.RPCResponse) {
+	if r.over != nil {
+		close(r.over)
+	}
 	switch {
 	case r.lane == nil:
 	case r.kind == kindHints:

@@ -29,11 +29,13 @@ func inPair(t *testing.T, cfgA, cfgB transport.Config, test func(t *testing.T, p
 		p.net.Join("aaa", p.a)
 		p.net.Join("bbb", p.b)
 		synctest.Wait()
+		defer func() {
+			close(p.stop)
+			p.net.Close()
+			p.a.Close()
+			p.b.Close()
+		}()
 		test(t, p)
-		close(p.stop)
-		p.net.Close()
-		p.a.Close()
-		p.b.Close()
 	})
 }
 

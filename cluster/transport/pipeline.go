@@ -45,7 +45,7 @@ func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.App
 	a.pipe = p
 	p.g.lead(args.Term)
 	l := p.g.t.lane(p.node, mesh.RaftData)
-	if l == nil {
+	if l == nil || p.g.unpipes(p.node) {
 		p.g.missed(p.node)
 		return nil, about(p.node, ErrUnreachable)
 	}

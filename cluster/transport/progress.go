@@ -11,8 +11,9 @@ const (
 	nudgeLast  = 30 * time.Second
 	// hintAgain is when a hint without an answer is given again.
 	hintAgain = time.Second
-	// refusals is how many hints in a row a follower has to refuse before it is taken to lack entries.
-	refusals = 2
+	// patience is how many hints in a row a follower has to refuse before it is taken to lack entries, and how many rounds
+	// raft may leave it without those that it has.
+	patience = 2
 )
 
 // Progress is how far a follower is known to be, as its answers told.
@@ -34,12 +35,14 @@ type follower struct {
 	contact time.Time
 	pending int
 
-	// failed says that the last request has failed and that raft may leave it at that; refused counts hints.
-	failed  bool
-	refused int
-	hintDue time.Time // no hint before
-	nudge   time.Time // no nudge before
-	pause   time.Duration
+	// failed says that the last request has failed and that raft may leave it at that. refused counts hints that were
+	// refused, stalled rounds in which raft had more for the follower and nothing was on the way.
+	failed           bool
+	refused, stalled int
+	unpipe           bool      // the pipeline has to be given up
+	hintDue          time.Time // no hint before
+	nudge            time.Time // no nudge before
+	pause            time.Duration
 }
 
 // follower is the one of the node. The mutex must be held.
@@ -113,17 +116,19 @@ func (g *Group) settled(a *appending, err error) {
 		return
 	}
 	f.refused, f.pause = 0, 0
+	f.unpipe = f.unpipe && a.pipe != nil
 	if a.args.Term == g.term {
 		f.index = max(f.index, a.last())
 	}
 	f.told = max(f.told, min(a.commit, a.last()))
 }
 
-// missed notes that raft could not send entries.
+// missed notes that raft could not send entries by a pipeline.
 func (g *Group) missed(node string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.follower(node).failed = true
+	f := g.follower(node)
+	f.failed, f.nudge = true, time.Time{}
 }
 
 // contacted notes the answer to a heartbeat.
@@ -139,11 +144,19 @@ func (g *Group) contacted(node string, err error) {
 	}
 }
 
-// installed notes how the installation of a snapshot has ended.
+// installing notes that a snapshot is on the way.
+func (g *Group) installing(node string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.follower(node).pending++
+}
+
+// installed notes how that has ended.
 func (g *Group) installed(node string, index uint64, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	f := g.follower(node)
+	f.pending--
 	f.failed = !ok
 	if ok {
 		f.index, f.told, f.contact = max(f.index, index), max(f.told, index), time.Now()
@@ -159,21 +172,53 @@ func (g *Group) relinked(node string) {
 	}
 }
 
-// nudges are the nodes that the group should be nudged about.
-func (g *Group) nudges(now time.Time, up map[string]bool) []string {
-	if g.opts.Nudge == nil || g.opts.Commit != nil && g.opts.Commit() == 0 {
-		return nil
-	}
+// unpipes reports, once, whether raft should send to the follower without a pipeline.
+func (g *Group) unpipes(node string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	f := g.follower(node)
+	was := f.unpipe
+	f.unpipe = false
+	return was
+}
+
+// nudges are the nodes that the group should be nudged about.
+//
+// Raft sends to a follower when there are new entries, and then no more than MaxAppendEntries of them as long as it uses
+// its pipeline; after a failure it waits for the next ones. Only without a pipeline does it go on until the follower has
+// everything. So one that has fallen behind while nothing is proposed any more is nudged about, and out of the pipeline.
+func (g *Group) nudges(now time.Time, up map[string]bool) []string {
+	if g.opts.Nudge == nil || g.opts.Commit == nil {
+		return nil
+	}
+	commit := g.opts.Commit()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if commit == 0 {
+		return nil
+	}
 	var nodes []string
 	for node, f := range g.followers {
-		if !up[node] || f.pending > 0 || !f.failed && f.refused < refusals || now.Before(f.nudge) {
-			continue
+		if f.lacks(commit, up[node]) && !now.Before(f.nudge) {
+			f.unpipe = !f.failed
+			f.pause = min(max(2*f.pause, nudgeFirst), nudgeLast)
+			f.nudge = now.Add(f.pause)
+			nodes = append(nodes, node)
 		}
-		f.pause = min(max(2*f.pause, nudgeFirst), nudgeLast)
-		f.nudge = now.Add(f.pause)
-		nodes = append(nodes, node)
 	}
 	return nodes
+}
+
+// lacks reports whether a follower lacks entries that raft does nothing about. It is asked once a round.
+func (f *follower) lacks(commit uint64, up bool) bool {
+	if !up || f.pending > 0 {
+		f.stalled = 0
+		return false
+	}
+	if commit > max(f.sent, f.index) {
+		f.stalled++
+	} else {
+		f.stalled = 0
+	}
+	return f.failed || f.refused >= patience || f.stalled >= patience
 }

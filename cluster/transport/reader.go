@@ -239,8 +239,10 @@ func (l *lane) handleInstall(body []byte) error {
 	}
 	c := cursor{b: body}
 	id, group := c.uint64(), c.uint64()
+	r := inbound{lane: l, id: id, kind: kindInstall, bytes: len(body), command: request, data: data, over: make(chan struct{})}
 	if g := l.group(id, group); g != nil {
-		g.in.push(inbound{lane: l, id: id, kind: kindInstall, bytes: len(body), command: request, data: data})
+		l.t.spawn(r.reportProgress)
+		g.in.push(r)
 	}
 	return nil
 }
