@@ -51,6 +51,9 @@ func (s *Server) openCluster(o *conf.Options) error {
 		return err
 	}
 	s.logger.Info("Cluster name is " + c.View().Name)
+	if o.Cluster.Name == "" {
+		s.logger.Warn("Cluster name was generated: set cluster.name, the same on all servers")
+	}
 	s.cluster.Store(c)
 	return nil
 }

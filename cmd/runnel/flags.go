@@ -258,15 +258,28 @@ func (r registrar) clusterFlags() {
 	})
 	for _, name := range []string{"cluster", "cluster_listen"} {
 		r.flags.Func(name, "", func(value string) error {
-			u, err := parseHostURL(value)
+			address, free := strings.CutSuffix(value, anyPort)
+			if free {
+				address += ":0" // which a URL can have
+			}
+			u, err := parseHostURL(address)
 			if err != nil {
 				return err
 			}
-			r.override(func(o *conf.Options) error { return listenAt(cluster(o), u) })
+			r.override(func(o *conf.Options) error {
+				err := listenAt(cluster(o), u)
+				if free {
+					cluster(o).Port = -1
+				}
+				return err
+			})
 			return nil
 		})
 	}
 }
+
+// anyPort is how a URL ends that asks for any port that is free.
+const anyPort = ":-1"
 
 // block makes a block of options with its defaults, which only package conf
 // knows. The text is one of ours and always parses.

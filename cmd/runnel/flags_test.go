@@ -136,6 +136,20 @@ func TestFlagsOfBlocks(t *testing.T) {
 	}
 }
 
+func TestClusterAtFreePort(t *testing.T) {
+	c, err := parseCommandLine([]string{"--cluster", "nats://u:p@127.0.0.1:-1"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := c.options()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := o.Cluster; g.Host != "127.0.0.1" || g.Port != -1 || g.Authorization.Username != "u" {
+		t.Errorf("got %+v", g)
+	}
+}
+
 func TestClusterURLNeedsPort(t *testing.T) {
 	for _, text := range []string{"nats://host", "nats://host:"} {
 		c, err := parseCommandLine([]string{"--cluster_listen", text}, io.Discard)
