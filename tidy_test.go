@@ -73,10 +73,11 @@ var layers = []layer{
 	{"jetlog/siphash", "", ""},
 	{"jetlog/messages", "jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/segment jetlog/siphash jetlog", ""},
 	{"jetlog/entries", "jetlog/codec jetlog/wal", ""},
-	{"jetlog/checkpoint", "jetlog/vfs jetlog/segment jetlog/manifest", ""},
+	{"jetlog/checkpoint", "jetlog/vfs jetlog/segment jetlog/manifest jetlog/layer", ""},
+	{"jetlog/progress", "", ""},
 	{
 		"jetlog/store",
-		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/compaction jetlog/reserve jetlog/siphash jetlog/messages jetlog/entries jetlog/checkpoint " +
+		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/compaction jetlog/reserve jetlog/siphash jetlog/messages jetlog/entries jetlog/checkpoint jetlog/progress " +
 			"jetlog/codec jetlog/config jetlog/command jetlog/body jetlog jetlog/segment", crypto,
 	},
 	{"jetlog/rescue", "jetlog jetlog/siphash jetlog/segment jetlog/manifest jetlog/gone jetlog/layer jetlog/messages jetlog/config jetlog/store", ""},
@@ -101,6 +102,7 @@ var layers = []layer{
 	{"cluster/group", "", raft + " " + hclog},
 	{"cluster/transport/transporttest", "cluster/mesh cluster/transport", ""},
 	{"cluster/meta/state", "subjects jetlog/config", ""},
+	{"cluster/meta/metatest", "", raft},
 	{"cluster/meta", "jetlog/vfs jetlog/config cluster/meta/state", raft + " " + raftbolt},
 	{
 		"cluster",
@@ -149,6 +151,7 @@ var layers = []layer{
 		nkeys,
 	},
 	{"server/servertest", "conf server", natsgo},
+	{"cluster/rigtest", "", natsgo},
 	// 6: thin mains, and what knows a server only over the wire.
 	{"bench/verify", "", ""},
 	{"bench", "bench/verify", natsgo + " " + hdr},

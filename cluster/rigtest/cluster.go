@@ -1,0 +1,237 @@
+package rigtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Config says what a cluster is like.
+type Config struct {
+	Servers   int  // how many; 3 when zero
+	JetStream bool // with streams
+
+	// SyncAlways has the incumbent write to the disk before it acknowledges. Runnel does so anyway.
+	SyncAlways bool
+
+	// Direct has the servers dial one another without proxies. The first knows nobody and is the only one that the others
+	// know: they hear of each other.
+	Direct bool
+
+	// Extra is further text for the config file of every server.
+	Extra string
+}
+
+// A Cluster is a number of servers and the network between them. Its methods are for one goroutine.
+type Cluster struct {
+	Program Program
+	Nodes   []*Node
+
+	t       testing.TB
+	proxies [][]*Proxy // [i][j]: where server i dials server j; nil for itself
+	random  *rand.Rand
+}
+
+// Start starts the servers and waits until they are ready. When the test ends they are killed; when it has failed then, it
+// shows the ends of their logs.
+func Start(t testing.TB, cfg Config) *Cluster {
+	t.Helper()
+	c := New(t, cfg)
+	for _, n := range c.Nodes {
+		n.Start()
+	}
+	c.WaitReady()
+	return c
+}
+
+// New makes a cluster whose servers are down.
+func New(t testing.TB, cfg Config) *Cluster {
+	t.Helper()
+	program, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Servers == 0 {
+		cfg.Servers = 3
+	}
+	seed := rand.Uint64()
+	t.Logf("random choices from seed %d", seed)
+	c := &Cluster{Program: program, t: t, random: rand.New(rand.NewPCG(seed, 0))}
+	ports, err := freePorts(3 * cfg.Servers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for i := range cfg.Servers {
+		n := &Node{Name: fmt.Sprintf("n%d", i+1), t: t, program: program}
+		n.dir = filepath.Join(dir, n.Name)
+		if err := os.Mkdir(n.dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		n.settings = settings{
+			name: n.Name, client: address(ports[3*i]), cluster: address(ports[3*i+1]), http: address(ports[3*i+2]),
+			advertised: cfg.Direct, extra: cfg.Extra,
+		}
+		if cfg.JetStream {
+			n.storeDir = filepath.Join(n.dir, "streams")
+			n.syncAlways = cfg.SyncAlways && program.Dialect == Incumbent
+		}
+		c.Nodes = append(c.Nodes, n)
+	}
+	t.Cleanup(c.end)
+	c.join(cfg.Direct)
+	return c
+}
+
+// join tells the servers where they reach one another.
+func (c *Cluster) join(direct bool) {
+	c.t.Helper()
+	for i, n := range c.Nodes {
+		c.proxies = append(c.proxies, make([]*Proxy, len(c.Nodes)))
+		for j, other := range c.Nodes {
+			switch {
+			case direct && i > 0 && j == 0:
+				n.routes = append(n.routes, other.cluster)
+			case direct || i == j:
+			default:
+				p, err := NewProxy(other.cluster)
+				if err != nil {
+					c.t.Fatal(err)
+				}
+				c.proxies[i][j] = p
+				n.routes = append(n.routes, p.Addr())
+			}
+		}
+	}
+}
+
+// end kills what runs, and looks at the logs.
+func (c *Cluster) end() {
+	for _, n := range c.Nodes {
+		n.Kill()
+		if found := faults(n.Log()); len(found) > 0 {
+			c.t.Errorf("log of %s: %s", n.Name, strings.Join(found, "; "))
+		}
+	}
+	for p := range c.between() {
+		p.Close()
+	}
+	if !c.t.Failed() {
+		return
+	}
+	for _, n := range c.Nodes {
+		c.t.Logf("end of the log of %s:\n%s", n.Name, tail(n.Log(), 60))
+		name := filepath.Join(c.t.ArtifactDir(), n.Name+".log")
+		if err := os.WriteFile(name, []byte(n.Log()), 0o600); err != nil {
+			c.t.Log(err)
+		}
+	}
+}
+
+// tail is the last lines of a text.
+func tail(text string, lines int) string {
+	all := strings.SplitAfter(text, "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "")
+}
+
+// WaitReady waits until the servers that run say that they are healthy and have all of them as members.
+func (c *Cluster) WaitReady() {
+	c.t.Helper()
+	Eventually(c.t, "the cluster to be ready", c.unready)
+}
+
+// unready is what is missing from a cluster in which all that runs is connected and healthy.
+func (c *Cluster) unready() error {
+	running := 0
+	for _, n := range c.Nodes {
+		if n.Running() {
+			running++
+		}
+	}
+	for _, n := range c.Nodes {
+		if !n.Running() {
+			continue
+		}
+		if _, err := n.Get("/healthz"); err != nil {
+			return err
+		}
+		peers, err := n.peers()
+		if err != nil {
+			return err
+		}
+		if len(peers) != running-1 {
+			return fmt.Errorf("%s has routes to %v, want %d others", n.Name, peers, running-1)
+		}
+	}
+	return nil
+}
+
+// peers are the names of the servers that n has routes to.
+func (n *Node) peers() (map[string]bool, error) {
+	text, err := n.Get("/routez")
+	if err != nil {
+		return nil, err
+	}
+	var page struct {
+		Routes []struct {
+			RemoteID string `json:"remote_id"`
+		} `json:"routes"`
+	}
+	if err := json.Unmarshal(text, &page); err != nil {
+		return nil, fmt.Errorf("routez of %s: %w", n.Name, err)
+	}
+	peers := make(map[string]bool)
+	for _, r := range page.Routes {
+		peers[r.RemoteID] = true
+	}
+	return peers, nil
+}
+
+// Node returns the server with a name.
+func (c *Cluster) Node(name string) *Node {
+	c.t.Helper()
+	for _, n := range c.Nodes {
+		if n.Name == name {
+			return n
+		}
+	}
+	c.t.Fatalf("there is no server %q", name)
+	return nil
+}
+
+// Random returns one of the servers.
+func (c *Cluster) Random() *Node { return c.Nodes[c.random.IntN(len(c.Nodes))] }
+
+// Others are all servers but one.
+func (c *Cluster) Others(n *Node) []*Node {
+	var others []*Node
+	for _, other := range c.Nodes {
+		if other != n {
+			others = append(others, other)
+		}
+	}
+	return others
+}
+
+// Connect opens a connection to any server.
+func (c *Cluster) Connect(opts ...nats.Option) *nats.Conn {
+	c.t.Helper()
+	return Connect(c.t, c.Nodes, opts...)
+}
+
+// Connect opens a connection to one of some servers, which moves to another one of them when that goes away. It is closed
+// when the test ends.
+func Connect(t testing.TB, nodes []*Node, opts ...nats.Option) *nats.Conn {
+	t.Helper()
+	var urls []string
+	for _, n := range nodes {
+		urls = append(urls, n.ClientURL())
+	}
+	return connect(t, strings.Join(urls, ","), opts...)
+}

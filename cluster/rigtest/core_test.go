@@ -1,0 +1,90 @@
+//go:build unix
+
+package rigtest_test
+
+import (
+	"testing"
+	"time"
+
+	"runnel/cluster/rigtest"
+)
+
+// quick is the pause between the messages of a load that is to leave the machine some room.
+const quick = 2 * time.Millisecond
+
+// TestCoreRollingRestart: servers that are restarted one after the other, with a good-bye to their clients, are missed by
+// no request.
+func TestCoreRollingRestart(t *testing.T) {
+	c := rigtest.Start(t, rigtest.Config{})
+	requests, chatter := c.StartRequests(4, quick), c.StartChatter(quick)
+	for range restarts {
+		for _, n := range c.Nodes {
+			n.LameDuck()
+			requests.Progress(50)
+			n.Start()
+			c.WaitReady()
+		}
+	}
+	requests.Stop()
+	chatter.Stop()
+}
+
+// TestCoreKill: a server that is gone without a word takes nothing with it.
+func TestCoreKill(t *testing.T) {
+	c := rigtest.Start(t, rigtest.Config{})
+	requests, chatter := c.StartRequests(4, quick), c.StartChatter(quick)
+	for range kills {
+		n := c.Random()
+		n.Kill()
+		requests.Progress(50)
+		n.Start()
+		c.WaitReady()
+	}
+	requests.Stop()
+	chatter.Stop()
+}
+
+// TestCoreNetwork: whatever the network between the servers does, clients of each of them are served, and when it is
+// whole again, so is the cluster.
+func TestCoreNetwork(t *testing.T) {
+	tests := []struct {
+		name  string
+		fault func(c *rigtest.Cluster, n, other *rigtest.Node)
+	}{
+		{"slow", func(c *rigtest.Cluster, n, other *rigtest.Node) { c.Delay(n, other, 20*time.Millisecond) }},
+		{"cut", func(c *rigtest.Cluster, n, other *rigtest.Node) { c.Cut(n, other) }},
+		{"cut in one direction", func(c *rigtest.Cluster, n, other *rigtest.Node) { c.CutFrom(n, other) }},
+		{"one server alone", func(c *rigtest.Cluster, n, _ *rigtest.Node) { c.Isolate(n) }},
+		{"resets", func(c *rigtest.Cluster, n, _ *rigtest.Node) {
+			for range resets {
+				c.ResetAll(n)
+			}
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := rigtest.Start(t, rigtest.Config{})
+			requests, chatter := c.StartRequests(4, quick), c.StartChatter(quick)
+			tt.fault(c, c.Nodes[0], c.Nodes[1])
+			requests.Progress(10)
+			c.Heal()
+			c.WaitReady()
+			requests.Stop()
+			chatter.Stop()
+		})
+	}
+}
+
+// TestCoreSeed: servers that know one of them only find each other, and go on without it.
+func TestCoreSeed(t *testing.T) {
+	c := rigtest.Start(t, rigtest.Config{Direct: true})
+	requests, chatter := c.StartRequests(2, quick), c.StartChatter(quick)
+	seed := c.Nodes[0]
+	seed.Kill()
+	c.WaitReady()
+	requests.Progress(50)
+	seed.Start()
+	c.WaitReady()
+	requests.Stop()
+	chatter.Stop()
+}

@@ -1,0 +1,10 @@
+//go:build long
+
+package rigtest_test
+
+// How often a scenario does what it does.
+const (
+	restarts = 20
+	kills    = 50
+	resets   = 200
+)

@@ -1,0 +1,10 @@
+//go:build !long
+
+package rigtest_test
+
+// How often a scenario does what it does: more often with the tag long.
+const (
+	restarts = 2
+	kills    = 3
+	resets   = 10
+)

@@ -1,0 +1,6 @@
+//go:build !long
+
+package rigtest
+
+// long says whether the tests may take as long as they like.
+const long = false

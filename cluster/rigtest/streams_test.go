@@ -1,0 +1,188 @@
+//go:build unix
+
+package rigtest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"runnel/cluster/rigtest"
+)
+
+// stream is the name of the stream that the scenarios break.
+const stream = "LOAD"
+
+// world is a cluster of three with a replicated stream that is written, followed and consumed.
+type world struct {
+	*rigtest.Cluster
+	t       *testing.T
+	nc      *nats.Conn // of who looks
+	ledger  *rigtest.Ledger
+	writers *rigtest.Writers
+	reader  *rigtest.Reader
+	workers *rigtest.Workers
+}
+
+// newWorld starts all of it. Clients are connected to the servers that the function names, given the stream's leader, and
+// otherwise to any.
+func newWorld(t *testing.T, clients func(c *rigtest.Cluster, leader *rigtest.Node) []*rigtest.Node) *world {
+	t.Helper()
+	w := &world{t: t, Cluster: rigtest.Start(t, rigtest.Config{JetStream: true, SyncAlways: true}), ledger: rigtest.NewLedger()}
+	w.CreateStream(stream, 3)
+	nodes := w.Nodes
+	if clients != nil {
+		nodes = clients(w.Cluster, w.Cluster.Leader(w.Connect(), stream))
+	}
+	w.nc = rigtest.Connect(t, nodes)
+	w.WaitReplicas(w.nc, stream)
+	w.writers = rigtest.StartWriters(t, rigtest.Connect(t, nodes), w.ledger, stream, "w", 4, quick)
+	w.reader = rigtest.StartReader(t, rigtest.Connect(t, nodes), stream)
+	w.workers = rigtest.StartWorkers(t, rigtest.Connect(t, nodes), stream, "WORK", 2)
+	w.writers.Progress(50)
+	return w
+}
+
+// verify heals what is broken and holds what clients were told against what is there.
+func (w *world) verify() {
+	w.t.Helper()
+	w.Heal()
+	w.WaitReady()
+	w.writers.Progress(50)
+	w.writers.Stop()
+	w.reader.Stop(w.nc, w.ledger)
+	w.workers.Stop(w.ledger)
+	w.VerifyStream(stream, w.ledger)
+}
+
+// others connects clients to the servers that do not lead.
+func others(c *rigtest.Cluster, leader *rigtest.Node) []*rigtest.Node { return c.Others(leader) }
+
+// TestStreamRollingRestart: servers that are restarted one after the other lose nothing that was acknowledged, and no
+// publisher waits longer than its retries.
+func TestStreamRollingRestart(t *testing.T) {
+	w := newWorld(t, nil)
+	requests := w.StartRequests(2, 10*time.Millisecond)
+	for range restarts {
+		for _, n := range w.Nodes {
+			n.LameDuck()
+			w.writers.Progress(20)
+			n.Start()
+			w.WaitReady()
+			w.WaitReplicas(w.nc, stream)
+		}
+	}
+	requests.Stop()
+	w.verify()
+}
+
+// TestStreamKill: one server of three may end at any time without a word.
+func TestStreamKill(t *testing.T) {
+	w := newWorld(t, nil)
+	for range kills {
+		n := w.Random()
+		n.Kill()
+		w.writers.Progress(50)
+		n.Start()
+		w.WaitReady()
+		w.WaitReplicas(w.nc, stream)
+	}
+	w.verify()
+}
+
+// TestStreamKillAll: all servers may end at the same time.
+func TestStreamKillAll(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, n := range w.Nodes {
+		n.Kill()
+	}
+	for _, n := range w.Nodes {
+		n.Start()
+	}
+	w.verify()
+}
+
+// TestStreamLeaderAway: when the leader cannot be reached, for whatever reason, the others go on with another one, and
+// the old one has what they have once it is back.
+func TestStreamLeaderAway(t *testing.T) {
+	tests := []struct {
+		name  string
+		fault func(c *rigtest.Cluster, leader *rigtest.Node)
+		heal  func(leader *rigtest.Node)
+	}{
+		{"cut", func(c *rigtest.Cluster, leader *rigtest.Node) { c.Isolate(leader) }, nil},
+		{"nobody hears it", func(c *rigtest.Cluster, leader *rigtest.Node) {
+			for _, n := range c.Others(leader) {
+				c.CutFrom(leader, n)
+			}
+		}, nil},
+		{"it hears nobody", func(c *rigtest.Cluster, leader *rigtest.Node) {
+			for _, n := range c.Others(leader) {
+				c.CutFrom(n, leader)
+			}
+		}, nil},
+		{"paused", func(_ *rigtest.Cluster, leader *rigtest.Node) { leader.Pause() }, (*rigtest.Node).Resume},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, others)
+			leader := w.Leader(w.nc, stream)
+			// Clients of the leader itself may have to wait until it is back, and lose nothing either.
+			left := rigtest.StartWriters(t, rigtest.Connect(t, []*rigtest.Node{leader}), w.ledger, stream, "left", 2, quick)
+			left.Progress(10)
+			tt.fault(w.Cluster, leader)
+			w.writers.Progress(100)
+			if tt.heal != nil {
+				tt.heal(leader)
+			}
+			w.Heal()
+			left.Progress(10)
+			left.Stop()
+			w.verify()
+		})
+	}
+}
+
+// TestStreamFollowerAway: what a follower cannot be told meanwhile, it is told later; nobody waits for it.
+func TestStreamFollowerAway(t *testing.T) {
+	w := newWorld(t, func(c *rigtest.Cluster, leader *rigtest.Node) []*rigtest.Node { return []*rigtest.Node{leader} })
+	follower := w.Others(w.Leader(w.nc, stream))[0]
+	w.Isolate(follower)
+	w.writers.Progress(200)
+	w.verify()
+}
+
+// TestStreamWiped: a server that has lost its disk comes back as a new one, and gets everything from the others.
+func TestStreamWiped(t *testing.T) {
+	w := newWorld(t, nil)
+	n := w.Random()
+	n.Kill()
+	n.Wipe()
+	w.writers.Progress(50)
+	n.Start()
+	w.WaitReady()
+	w.verify()
+}
+
+// TestStreamResets: connections between servers that break again and again do not matter.
+func TestStreamResets(t *testing.T) {
+	w := newWorld(t, nil)
+	for range resets {
+		w.ResetAll(w.Random())
+		w.writers.Progress(10)
+	}
+	w.verify()
+}
+
+// TestStreamSlow: nor does a slow network.
+func TestStreamSlow(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, n := range w.Nodes {
+		for _, other := range w.Others(n) {
+			w.Delay(n, other, 20*time.Millisecond)
+		}
+	}
+	w.writers.Progress(100)
+	w.verify()
+}

@@ -1,0 +1,98 @@
+package rigtest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Writers publish messages to a stream, each writer to a subject of its own and one after the other: a message is
+// published again under its id until it is acknowledged. The promise: that happens within the attempts of the client, and
+// the stream then has each message once, in the order of the writer, at the sequence of the acknowledgement.
+type Writers struct {
+	*load
+	ledger *Ledger
+	stream string
+	js     jetstream.JetStream
+	pause  time.Duration
+
+	mu    sync.Mutex // guards what follows
+	acked int
+	most  int // attempts that a message took
+}
+
+// StartWriters has count writers publish to a stream over one connection, with a pause after each message. Their names
+// begin with the prefix, and what they are told goes to the ledger: several groups of writers may share one.
+func StartWriters(t testing.TB, nc *nats.Conn, l *Ledger, stream, prefix string, count int, pause time.Duration) *Writers {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Writers{load: newLoad(t), ledger: l, stream: stream, js: js, pause: pause}
+	for i := range count {
+		w.all.Go(func() { w.write(fmt.Sprintf("%s%d", prefix, i+1)) })
+	}
+	return w
+}
+
+// write publishes until the load is stopped.
+func (w *Writers) write(name string) {
+	for n := 1; w.running(); n++ {
+		m := Message{name, n}
+		w.ledger.Try(m)
+		attempts, err := retry(func(ctx context.Context) error {
+			ack, err := w.js.Publish(ctx, w.stream+"."+name, []byte(m.String()), jetstream.WithMsgID(m.String()), jetstream.WithRetryAttempts(0))
+			if err == nil {
+				w.ledger.Ack(m, ack.Sequence)
+			}
+			return err
+		})
+		if err != nil {
+			w.t.Errorf("message %q was not acknowledged after %d attempts: %v", m, attempts, err)
+			return
+		}
+		w.note(attempts)
+		w.load.pause(w.pause)
+	}
+}
+
+func (w *Writers) note(attempts int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.acked++
+	w.most = max(w.most, attempts)
+}
+
+// Acked counts the messages of these writers that were acknowledged.
+func (w *Writers) Acked() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.acked
+}
+
+// Progress waits until n more messages are acknowledged: the stream takes messages.
+func (w *Writers) Progress(n int) {
+	w.t.Helper()
+	goal := w.Acked() + n
+	Eventually(w.t, fmt.Sprintf("%d more acknowledgements", n), func() error {
+		if got := w.Acked(); got < goal {
+			return fmt.Errorf("%d are missing", goal-got)
+		}
+		return nil
+	})
+}
+
+// Stop lets the writers bring to an end what they have begun.
+func (w *Writers) Stop() {
+	w.t.Helper()
+	w.end()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.t.Logf("%d messages acknowledged, after %d attempts at most", w.acked, w.most)
+}
