@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && rig
 
 package rigtest_test
 
