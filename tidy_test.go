@@ -94,6 +94,11 @@ var layers = []layer{
 	{"server/jetstream/api", "subjects headers jetlog/config", ""},
 	{"server/jetstream/claims", "", ""},
 	{"server/jetstream/clustered", "jetlog/config server/jetstream/api", ""},
+	{"server/jetstream/directory", "subjects jetlog/config server/jetstream/api server/jetstream/clustered", ""},
+	{"server/jetstream/reads", "subjects jetlog jetlog/body server/jetstream/api", ""},
+	{"server/jetstream/lanes", "", ""},
+	{"server/jetstream/overload", "", ""},
+	{"server/jetstream/alarm", "", ""},
 	{"server/monitor", "subjects jetlog/config server/jetstream/api", metrics},
 	{"server/websocket", "", compress + " " + ws},
 	{"server/logs", "", ""},
@@ -136,7 +141,7 @@ var layers = []layer{
 	{
 		"server/jetstream",
 		"subjects headers jetlog/config jetlog/command jetlog/body jetlog jetlog/store cluster server/accounts server/engine " +
-			"server/jetstream/api server/jetstream/backup server/jetstream/claims server/jetstream/clustered server/jetstream/ingest server/jetstream/delivery server/jetstream/sourcing server/jetstream/transfer",
+			"server/jetstream/api server/jetstream/alarm server/jetstream/backup server/jetstream/claims server/jetstream/clustered server/jetstream/directory server/jetstream/ingest server/jetstream/delivery server/jetstream/lanes server/jetstream/overload server/jetstream/reads server/jetstream/sourcing server/jetstream/transfer",
 		gjson + " " + nuid,
 	},
 	// 5: composes what lies below.

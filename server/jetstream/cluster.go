@@ -11,14 +11,16 @@ import (
 	"runnel/server/engine"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
+	"runnel/server/jetstream/directory"
 )
 
 // cluster is what a service has besides when it is one of several. A server alone has none.
 type cluster struct {
 	clustered.Cluster
-	service *Service
-	asker   clustered.Asker
-	waiting clustered.Waiting[*request]
+	service   *Service
+	asker     clustered.Asker
+	directory directory.Directory
+	waiting   clustered.Waiting[*request]
 
 	mu       sync.Mutex // guards everything below
 	replicas map[uint64]*replica
@@ -31,6 +33,10 @@ const tendEvery = time.Second
 func newCluster(s *Service, view clustered.Cluster) *cluster {
 	c := &cluster{Cluster: view, service: s, replicas: make(map[uint64]*replica)}
 	c.asker = clustered.Asker{Cluster: view, Local: c.reply}
+	c.directory = directory.Directory{
+		Context: s.ctx, Cluster: view, Asker: &c.asker, ServerName: s.cfg.ServerName, ServerID: s.cfg.ServerID, Domain: s.cfg.Domain,
+		Tell: s.events.system,
+	}
 	c.waiting.Judge = func(r *request, late bool) clustered.Verdict { return c.judge(r, late) }
 	c.waiting.Done = c.waited
 	c.waiting.Most = func() int { return s.allowed.Load().MaxRequests }
@@ -66,7 +72,7 @@ func (c *cluster) settle(out Outlet, r *request) bool {
 	case clustered.Wait:
 		if !c.waiting.Add(r) {
 			c.service.dropped.Add(1)
-			c.service.overload.note()
+			c.service.overload.Note()
 		}
 	default:
 		c.service.reply(out, r, nil, v.Refusal())

@@ -11,6 +11,7 @@ import (
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/reads"
 )
 
 // consumerNameLength is that of the names that the service gives.
@@ -124,7 +125,7 @@ func (t *stream) maxConsumers(cfg *config.Consumer) (uint64, error) {
 // consumers is how many consumers clients have.
 func (t *stream) consumers() (n int) {
 	_ = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
-		n = streamState(state).Consumers
+		n = reads.State(state).Consumers
 		return nil
 	})
 	return n
@@ -267,7 +268,7 @@ func (s *Service) consumerPage(r *request, limit int) (*stream, []string, api.Pa
 func (t *stream) consumerNames() (names []string, err error) {
 	err = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
 		for _, c := range state.Consumers() {
-			if !hidden(c) {
+			if !reads.Hidden(c) {
 				names = append(names, c.Name())
 			}
 		}

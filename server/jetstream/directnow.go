@@ -1,10 +1,9 @@
 package jetstream
 
 import (
-	"runnel/jetlog"
 	"runnel/server/engine"
 	"runnel/server/jetstream/api"
-	"runnel/subjects"
+	"runnel/server/jetstream/reads"
 )
 
 // directNowBytes is the size up to which the body of a direct get is looked at on the worker that has read it.
@@ -24,7 +23,7 @@ func (t *stream) directNow(call *api.Call, m *engine.Message) bool {
 	if status != api.StatusNone {
 		return false
 	}
-	found, known := t.peek(&q)
+	found, known := reads.Peek(t.log, &q)
 	switch {
 	case !known:
 		return false
@@ -34,24 +33,7 @@ func (t *stream) directNow(call *api.Call, m *engine.Message) bool {
 		m.Respond(nil, found.Payload)
 	default:
 		var memory [512]byte
-		m.Respond(api.AppendDirectHeader(memory[:0], t.describe(&found)), found.Payload)
+		m.Respond(api.AppendDirectHeader(memory[:0], reads.Describe(t.log, &found)), found.Payload)
 	}
 	return true
-}
-
-// peek returns the message that a request for one means, with sequence 0 if there is none; known is false where that
-// takes more than a look into memory.
-func (t *stream) peek(q *api.GetRequest) (m jetlog.Message, known bool) {
-	switch {
-	case q.Several() || len(q.MultiLast) > 0:
-		return m, false
-	case q.LastBySubject != "":
-		if !subjects.IsLiteral(q.LastBySubject) {
-			return m, false // it may go through many
-		}
-		return t.log.PeekLast(q.LastBySubject)
-	case q.NextBySubject == "" && q.Sequence > 0:
-		return t.log.Peek(q.Sequence)
-	}
-	return m, false
 }

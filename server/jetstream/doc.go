@@ -27,7 +27,7 @@
 // done where nobody waits for it: pages of lists are sorted on the lane of the request, and what looks at all messages or
 // subjects of a stream does so in steps, between which the stream's commands go on.
 //
-// The number of subjects is the one thing in an info that may be old: see subjectCount.
+// The number of subjects is the one thing in an info that may be old: see reads.SubjectCount.
 //
 // # Too much
 //

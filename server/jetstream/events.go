@@ -209,3 +209,10 @@ func delivered(s *delivery.Stream, consumer string, d delivery.Delivered) api.De
 		Stream: s.Name(), Consumer: consumer, ConsumerSequence: d.Consumer, StreamSequence: d.Stream, Deliveries: d.Deliveries,
 	}
 }
+
+// tellDropped says that requests were dropped, to whoever looks after the server.
+func (s *Service) tellDropped(dropped int64) {
+	s.logger.Warn("too many requests to the JetStream API wait: some were dropped without an answer",
+		"dropped", dropped, "in_total", s.dropped.Load())
+	s.events.system(&api.APILimitReached{Server: s.cfg.ServerName, Dropped: dropped, Domain: s.cfg.Domain})
+}

@@ -4,10 +4,10 @@ import (
 	"time"
 
 	"runnel/jetlog"
-	"runnel/jetlog/body"
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/delivery"
+	"runnel/server/jetstream/reads"
 )
 
 // detail says what of a stream's info is asked for besides the usual.
@@ -19,9 +19,6 @@ type detail struct {
 	cluster  bool
 }
 
-// deletedMost bounds the sequences that one info names.
-const deletedMost = 100_000
-
 // info returns all that is known about the stream, and the page of subjects if they are asked for. What comes from the state
 // is of one moment.
 func (t *stream) info(d detail) (*api.StreamInfo, api.Paged, error) {
@@ -32,26 +29,28 @@ func (t *stream) info(d detail) (*api.StreamInfo, api.Paged, error) {
 	err := t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) (err error) {
 		cfg = *state.Config()
 		info.Created = api.At(state.Created())
-		info.State = streamState(state)
+		info.State = reads.State(state)
 		return nil
 	})
 	if err == nil && d.deleted && info.State.DeletedCount > 0 {
-		info.State.Deleted, err = t.gone()
+		info.State.Deleted, err = reads.Gone(t.log)
 	}
 	if err == nil && d.subjects != "" {
-		info.State.Subjects, page, err = t.subjectPage(d)
+		info.State.Subjects, page, err = reads.SubjectPage(s.ctx, t.log, d.subjects, d.offset)
 	}
 	if err != nil {
 		return nil, page, err
 	}
-	info.State.SubjectCount = t.subjectCount()
+	info.State.SubjectCount = t.subjects.Number()
 	info.Config = &cfg
 	if !d.listed {
 		info.Config = api.ShownStream(&cfg, s.cfg.Version)
 	}
 	if d.cluster {
 		info.Cluster = t.group()
-		info.Alternates = t.alternates(d)
+		if c := s.cluster; c != nil && !d.listed {
+			info.Alternates = c.directory.Alternates(t.log.Account(), &cfg)
+		}
 	}
 	if t.sources != nil {
 		info.Mirror, info.Sources = t.sources.Mirror(), t.sources.Sources()
@@ -60,97 +59,13 @@ func (t *stream) info(d detail) (*api.StreamInfo, api.Paged, error) {
 	return info, page, nil
 }
 
-// streamState is the part of an info that needs no reading.
-func streamState(state *jetlog.Stream) api.StreamState {
-	st := state.State()
-	out := api.StreamState{
-		Messages: st.Messages, Bytes: st.Bytes,
-		FirstSequence: st.First, FirstTime: api.At(st.FirstTime),
-		LastSequence: st.Last, LastTime: api.At(st.LastTime),
+// group is what infos say about the servers that have the stream.
+func (t *stream) group() *api.Cluster {
+	s := t.account.service
+	if s.cluster == nil {
+		return &api.Cluster{Leader: s.cfg.ServerName}
 	}
-	if st.Last == 0 {
-		out.FirstSequence = 0
-	}
-	if st.Messages > 0 {
-		out.DeletedCount = int(st.Last - st.First + 1 - st.Messages)
-	}
-	for _, c := range state.Consumers() {
-		if !hidden(c) {
-			out.Consumers++
-		}
-	}
-	return out
-}
-
-// hidden tells whether a consumer is the server's own, of a mirror or source.
-func hidden(c *jetlog.Consumer) bool { return c.Config().Direct || c.Config().Sourcing }
-
-// lookAtOnce is how many sequences are looked at without letting commands of the stream in between.
-const lookAtOnce = 2048
-
-// gone returns the sequences between the first and the last message that have gone, some at a time: in a stream that
-// changes meanwhile they are not as of one moment.
-func (t *stream) gone() (gone []uint64, err error) {
-	var seq, first uint64
-	for more := true; more && err == nil; {
-		var found []uint64
-		next := seq
-		err = t.log.View(func(state *jetlog.Stream, messages jetlog.Messages) error {
-			st := state.State()
-			if seq == 0 {
-				first = st.First
-			}
-			seq = max(seq, st.First)
-			found, next, err = deletedFrom(seq, st.Last, messages, found[:0])
-			all := st.First == first && uint64(len(gone)+len(found)) >= st.Last-st.First+1-st.Messages
-			more = st.Messages > 0 && next <= st.Last && !all
-			return err
-		})
-		gone, seq = append(gone, found...), next
-		if len(gone) >= deletedMost {
-			return gone[:deletedMost], err
-		}
-	}
-	return gone, err
-}
-
-// deletedFrom looks at some sequences and appends those that have gone. It returns where to go on.
-func deletedFrom(seq, last uint64, messages jetlog.Messages, gone []uint64) (found []uint64, next uint64, err error) {
-	for range lookAtOnce {
-		if seq > last {
-			break
-		}
-		live, err := messages.Next(seq)
-		if err != nil {
-			return nil, seq, err
-		}
-		if live == 0 {
-			live = last + 1
-		}
-		for ; seq < live; seq++ {
-			if len(gone) >= deletedMost {
-				return gone, seq, nil
-			}
-			gone = append(gone, seq)
-		}
-		seq++
-	}
-	return gone, seq, nil
-}
-
-// subjectPage returns a page of subjects with the number of their messages.
-func (t *stream) subjectPage(d detail) (map[string]uint64, api.Paged, error) {
-	counts := make(map[string]uint64)
-	n := 0
-	err := t.log.Subjects(t.account.service.ctx, body.Filter{d.subjects}, func(subject string, state jetlog.SubjectState) bool {
-		if n >= d.offset && len(counts) < api.SubjectsPage {
-			counts[subject] = state.Count
-		}
-		n++
-		return true
-	})
-	_, _, page := api.Page(n, d.offset, api.SubjectsPage)
-	return counts, page, err
+	return s.cluster.directory.Show(t.log.Account(), t.log.Name(), t.log.ID())
 }
 
 // consumerInfo returns all that is known about a consumer, nil if there is none of that name.

@@ -37,8 +37,8 @@ var seed = maphash.MakeSeed()
 // all others.
 const lookSpread = 4
 
-// lane says which lane the request belongs to: all that changes a stream is on one.
-func (r *request) lane() laneKey {
+// Lane says which lane the request belongs to: all that changes a stream is on one.
+func (r *request) Lane() laneKey {
 	key := laneKey{account: r.account, stream: r.call.Stream}
 	switch {
 	case r.relay != "": // one for all, since they keep their order
@@ -117,15 +117,15 @@ func (s *Service) file(r *request, m *engine.Message) {
 
 // offer lets a request wait for a lane. It is false when it is dropped since too many do.
 func (s *Service) offer(r *request) bool {
-	lanes := s.looks
+	waiting := s.looks
 	if r.changes() {
-		lanes = s.changes
+		waiting = s.changes
 	}
-	if lanes.offer(r) {
+	if waiting.Offer(r) {
 		return true
 	}
 	s.dropped.Add(1)
-	s.overload.note()
+	s.overload.Note()
 	return false
 }
 

@@ -17,6 +17,8 @@ import (
 	"runnel/server/jetstream/clustered"
 	"runnel/server/jetstream/delivery"
 	"runnel/server/jetstream/ingest"
+	"runnel/server/jetstream/lanes"
+	"runnel/server/jetstream/overload"
 	"runnel/server/jetstream/sourcing"
 	"runnel/server/jetstream/transfer"
 )
@@ -97,9 +99,10 @@ type Service struct {
 	delivery *delivery.Pool
 	sourcing *sourcing.Sourcing
 	cluster  *cluster // nil for a server alone
-	changes  *lanes   // of requests that change something,
-	looks    *lanes   // and of those that only look
-	overload overload
+	// changes are requests that change something, and looks those that only look.
+	changes, looks *lanes.Lanes[laneKey, *request, Outlet]
+
+	overload overload.Overload
 	events   *events
 	allowed  atomic.Pointer[Limits]
 	requests atomic.Int64 // that were answered,
@@ -156,9 +159,9 @@ func New(cfg Config) *Service {
 	if err := transfer.Sweep(cfg.SpoolDir); err != nil {
 		s.logger.Warn("files of former restores stay", "error", err)
 	}
-	s.overload.tell = s.tellDropped
-	s.changes = newLanes(changeWorkers, func() int { return s.allowed.Load().MaxRequests }, s.newOutlet, s.handle)
-	s.looks = newLanes(lookWorkers, func() int { return s.allowed.Load().MaxLooks }, s.newOutlet, s.handle)
+	s.overload.Tell = s.tellDropped
+	s.changes = s.newLanes(changeWorkers, func() int { return s.allowed.Load().MaxRequests })
+	s.looks = s.newLanes(lookWorkers, func() int { return s.allowed.Load().MaxLooks })
 	s.running.Go(s.events.run)
 	if cfg.Cluster != nil {
 		s.cluster = newCluster(s, cfg.Cluster)
@@ -277,10 +280,10 @@ func (s *Service) end() {
 	if s.cluster != nil {
 		s.cluster.settleAll()
 	}
-	s.changes.close()
-	s.looks.close()
+	s.changes.Close()
+	s.looks.Close()
 	s.ingest.Close()
-	s.overload.close()
+	s.overload.Close()
 	s.stop()
 	s.running.Wait()
 }

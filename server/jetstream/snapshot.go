@@ -12,6 +12,7 @@ import (
 	"runnel/server/engine"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/backup"
+	"runnel/server/jetstream/reads"
 	"runnel/server/jetstream/transfer"
 	"runnel/subjects"
 )
@@ -108,10 +109,10 @@ func (t *stream) picture(ctx context.Context, q *api.SnapshotRequest) (*picture,
 	}
 	p := &picture{}
 	err := t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
-		p.config, p.state = *state.Config(), streamState(state)
+		p.config, p.state = *state.Config(), reads.State(state)
 		p.state.Consumers = 0
 		for _, c := range state.Consumers() {
-			if !q.NoConsumers && !hidden(c) {
+			if !q.NoConsumers && !reads.Hidden(c) {
 				p.consumers = append(p.consumers, c.Backup())
 				p.state.Consumers++
 			}
@@ -121,7 +122,7 @@ func (t *stream) picture(ctx context.Context, q *api.SnapshotRequest) (*picture,
 	if err != nil {
 		return nil, err
 	}
-	p.state.SubjectCount = t.subjectCount()
+	p.state.SubjectCount = t.subjects.Number()
 	return p, nil
 }
 

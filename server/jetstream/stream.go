@@ -14,9 +14,11 @@ import (
 	"runnel/jetlog/config"
 	"runnel/jetlog/store"
 	"runnel/server/engine"
+	"runnel/server/jetstream/alarm"
 	"runnel/server/jetstream/clustered"
 	"runnel/server/jetstream/delivery"
 	"runnel/server/jetstream/ingest"
+	"runnel/server/jetstream/reads"
 	"runnel/server/jetstream/sourcing"
 )
 
@@ -35,12 +37,12 @@ type stream struct {
 	term    uint64       // in which it is led here; 0 where it is not, and on a server alone
 	resting atomic.Bool  // it is not led here any more
 	failed  atomic.Bool  // it could not be opened
-	alarm   alarm        // for what time does
+	alarm   alarm.Alarm  // for what time does
 	looking atomic.Bool  // a goroutine is about to look what time will do
 	counted atomic.Int64 // bytes that are in the counts of the account and of the server
 	claimed []string     // subjects, as the account has noted; it guards them
 	// subjects counts the subjects for infos.
-	subjects subjectCount
+	subjects reads.SubjectCount
 
 	mu         sync.Mutex // guards everything below
 	subscribed map[string]*engine.Internal
@@ -52,9 +54,10 @@ type stream struct {
 // newStream returns a stream that does nothing yet.
 func newStream(a *account, log *store.Stream) *stream {
 	t := &stream{account: a, log: log, subscribed: make(map[string]*engine.Internal)}
+	t.subjects.Log = log
 	cfg := log.Config()
 	t.cfg.Store(&cfg)
-	t.alarm = alarm{clock: a.service.cfg.Clock, ring: t.timePassed}
+	t.alarm = alarm.Alarm{Clock: a.service.cfg.Clock, Ring: t.timePassed}
 	return t
 }
 
@@ -140,8 +143,8 @@ func (t *stream) close() { t.end((*delivery.Stream).Close) }
 // end is close; deliver ends the deliveries, and says why to those who wait for messages.
 func (t *stream) end(deliver func(*delivery.Stream)) {
 	t.silence()
-	t.alarm.stop()
-	t.subjects.close()
+	t.alarm.Stop()
+	t.subjects.Close()
 	t.countAs(0)
 	if t.ingest == nil {
 		return

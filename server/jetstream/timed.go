@@ -23,7 +23,7 @@ func (t *stream) storedTimed() {
 	cfg := t.config()
 	// Without a limit of its own a subject may have more messages than one command rolls up.
 	rolls := cfg.AllowRollup && cfg.MaxPerSubject <= 0
-	if cfg.AllowTTL || cfg.AllowSchedules || rolls || cfg.MaxAge > 0 && !t.alarm.isSet() {
+	if cfg.AllowTTL || cfg.AllowSchedules || rolls || cfg.MaxAge > 0 && !t.alarm.IsSet() {
 		if t.looking.CompareAndSwap(false, true) {
 			t.account.service.running.Go(func() {
 				t.looking.Store(false)
@@ -48,7 +48,7 @@ func (t *stream) watchTime() {
 		t.timedFailed("cannot tell what expires next", err)
 		return
 	}
-	t.alarm.set(at)
+	t.alarm.Set(at)
 }
 
 // earlier is the earlier of two times, of which 0 is never.
@@ -78,7 +78,7 @@ func (t *stream) timedFailed(what string, err error) {
 		return
 	}
 	t.account.service.logger.Error(what+"; trying again later", "account", t.log.Account(), "stream", t.log.Name(), "error", err)
-	t.alarm.set(t.account.service.now() + int64(timedRetry))
+	t.alarm.Set(t.account.service.now() + int64(timedRetry))
 }
 
 // finish removes what commands have left to be removed.

@@ -4,6 +4,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/reads"
 )
 
 // usage is what the account has now. A stream that could not be opened counts as a stream; what it has nobody knows.
@@ -17,7 +18,7 @@ func (a *account) usage() api.Usage {
 		}
 		cfg := t.config()
 		_ = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
-			u.Consumers += streamState(state).Consumers
+			u.Consumers += reads.State(state).Consumers
 			return nil
 		})
 		stored, reserved := &u.Store, &u.ReservedStore
@@ -54,12 +55,17 @@ func orUnlimited(n int64) int64 {
 
 // accountInfo tells what the account has and may have.
 func (s *Service) accountInfo(_ Outlet, r *request) (api.Answer, error) {
-	a := r.account
+	return r.account.about(r.account.usage()), nil
+}
+
+// about tells what the account has, which is u but for the limits, and may have.
+func (a *account) about(u api.Usage) *api.AccountInfoAnswer {
+	u.Limits = shownLimits(a.limits.Load())
 	return &api.AccountInfoAnswer{AccountInfo: &api.AccountInfo{
-		Usage:  a.usage(),
-		Domain: s.cfg.Domain,
+		Usage:  u,
+		Domain: a.service.cfg.Domain,
 		API:    api.APIStats{Level: api.Level, Total: uint64(a.calls.Load()), Errors: uint64(a.errors.Load())},
-	}}, nil
+	}}
 }
 
 // checkLimits tells why a stream may not be made, or changed from old, next to the others of its account. The caller

@@ -5,6 +5,7 @@ import (
 
 	"runnel/jetlog"
 	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/reads"
 )
 
 // AccountView is what an account has, for whoever watches the server.
@@ -133,9 +134,9 @@ func (t *stream) view(q ViewQuery) (StreamView, bool) {
 	info.Cluster = t.group()
 	var consumers []string
 	err := t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
-		info.Created, info.State = api.At(state.Created()), streamState(state)
+		info.Created, info.State = api.At(state.Created()), reads.State(state)
 		for _, c := range state.Consumers() {
-			if q.Consumers && !hidden(c) && (q.Consumer == "" || q.Consumer == c.Name()) {
+			if q.Consumers && !reads.Hidden(c) && (q.Consumer == "" || q.Consumer == c.Name()) {
 				consumers = append(consumers, c.Name())
 			}
 		}
@@ -145,7 +146,7 @@ func (t *stream) view(q ViewQuery) (StreamView, bool) {
 		return StreamView{}, false
 	}
 	if q.Subjects {
-		info.State.SubjectCount = t.subjectCount()
+		info.State.SubjectCount = t.subjects.Number()
 	}
 	v := StreamView{Name: t.log.Name(), Info: info, Lost: t.lost()}
 	for _, name := range consumers {

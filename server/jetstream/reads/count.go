@@ -1,4 +1,4 @@
-package jetstream
+package reads
 
 import (
 	"context"
@@ -20,11 +20,13 @@ const (
 	countShare = 10
 )
 
-// subjectCount knows how many subjects a stream has messages on. While all are in memory that is known; otherwise it
+// SubjectCount knows how many subjects a stream has messages on. While all are in memory that is known; otherwise it
 // means to go through all of them, which takes seconds when there are millions. So in a large stream it is counted
 // beside everything else, when somebody asks, and not too often: meanwhile the number of the last count is shown, 0 if
-// there is none.
-type subjectCount struct {
+// there is none. Its methods are safe for concurrent use.
+type SubjectCount struct {
+	Log Log
+
 	mu      sync.Mutex // guards everything below
 	number  int
 	counted bool      // number is that when so many commands were
@@ -40,18 +42,17 @@ type counting struct {
 	done   chan struct{}
 }
 
-// subjectCount returns the number of subjects.
-func (t *stream) subjectCount() int {
-	if n, known := t.log.SubjectCount(); known {
+// Number returns the number of subjects.
+func (c *SubjectCount) Number() int {
+	if n, known := c.Log.SubjectCount(); known {
 		return n
 	}
 	var applied, messages uint64
-	_ = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error { // of a stream that has gone nothing is counted
+	_ = c.Log.View(func(state *jetlog.Stream, _ jetlog.Messages) error { // of a stream that has gone nothing is counted
 		applied, messages = state.Applied(), state.State().Messages
 		return nil
 	})
-	c := &t.subjects
-	n, first, under := c.look(t, applied, messages <= countedNow)
+	n, first, under := c.look(applied, messages <= countedNow)
 	if under == nil {
 		return n
 	}
@@ -73,7 +74,7 @@ func (t *stream) subjectCount() int {
 
 // look returns the number as it was last counted, whether there is none yet, and the count under way if that was before so
 // many commands. It begins one if that is due, or if it is to be now.
-func (c *subjectCount) look(t *stream, applied uint64, now bool) (n int, first bool, under *counting) {
+func (c *SubjectCount) look(applied uint64, now bool) (n int, first bool, under *counting) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -82,17 +83,17 @@ func (c *subjectCount) look(t *stream, applied uint64, now bool) (n int, first b
 	case c.under == nil && (now || !time.Now().Before(c.next)):
 		ctx, cancel := context.WithCancel(context.Background())
 		c.under = &counting{cancel: cancel, done: make(chan struct{})}
-		go c.count(ctx, t, c.under, applied)
+		go c.count(ctx, c.under, applied)
 	}
 	return c.number, !c.counted, c.under
 }
 
 // count counts. What the disk does not give back the store has told.
-func (c *subjectCount) count(ctx context.Context, t *stream, under *counting, applied uint64) {
+func (c *SubjectCount) count(ctx context.Context, under *counting, applied uint64) {
 	defer close(under.done)
 	defer under.cancel()
 	began := time.Now()
-	n, err := t.log.CountSubjects(ctx)
+	n, err := c.Log.CountSubjects(ctx)
 	took := time.Since(began)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,14 +104,14 @@ func (c *subjectCount) count(ctx context.Context, t *stream, under *counting, ap
 }
 
 // last is the number as it was last counted.
-func (c *subjectCount) last() int {
+func (c *SubjectCount) last() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.number
 }
 
-// close ends a count that is under way.
-func (c *subjectCount) close() {
+// Close ends a count that is under way, and lets none begin.
+func (c *SubjectCount) Close() {
 	c.mu.Lock()
 	c.closed = true
 	under := c.under

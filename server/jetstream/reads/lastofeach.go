@@ -1,4 +1,4 @@
-package jetstream
+package reads
 
 import (
 	"slices"
@@ -10,8 +10,8 @@ import (
 
 // lastOfEach returns, in order, the sequence of the last message of each subject that the request matches, as it was
 // at a sequence, which it returns too; one more than lastMost if there are more.
-func (t *stream) lastOfEach(q *api.GetRequest) (found []uint64, upTo uint64, err error) {
-	err = t.log.View(func(state *jetlog.Stream, messages jetlog.Messages) error {
+func lastOfEach(log Log, q *api.GetRequest) (found []uint64, upTo uint64, err error) {
+	err = log.View(func(state *jetlog.Stream, messages jetlog.Messages) error {
 		if upTo, err = endOf(q, state, messages); err != nil {
 			return err
 		}

@@ -1,15 +1,16 @@
-package jetstream
+// Package alarm rings at a time.
+package alarm
 
 import (
 	"sync"
 	"time"
 )
 
-// alarm rings once at the earliest of the times it was set to, on a goroutine of its own. There is a timer only
-// while it is set.
-type alarm struct {
-	clock func() time.Time
-	ring  func()
+// Alarm rings once at the earliest of the times it was set to, on a goroutine of its own. There is a timer only
+// while it is set. The zero value, with its functions, is not set. Its methods are safe for concurrent use.
+type Alarm struct {
+	Clock func() time.Time
+	Ring  func()
 
 	mu      sync.Mutex // guards everything below
 	at      int64      // 0: not set
@@ -17,15 +18,15 @@ type alarm struct {
 	stopped bool
 }
 
-// set lets the alarm ring at a time in nanoseconds since 1970, or earlier if it is set so already. 0 sets nothing.
-func (a *alarm) set(at int64) {
+// Set lets the alarm ring at a time in nanoseconds since 1970, or earlier if it is set so already. 0 sets nothing.
+func (a *Alarm) Set(at int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if at == 0 || a.stopped || a.at != 0 && a.at <= at {
 		return
 	}
 	a.at = at
-	wait := max(0, time.Unix(0, at).Sub(a.clock()))
+	wait := max(0, time.Unix(0, at).Sub(a.Clock()))
 	if a.timer == nil {
 		a.timer = time.AfterFunc(wait, a.fire)
 		return
@@ -33,8 +34,8 @@ func (a *alarm) set(at int64) {
 	a.timer.Reset(wait)
 }
 
-// isSet tells whether it is going to ring.
-func (a *alarm) isSet() bool {
+// IsSet tells whether it is going to ring.
+func (a *Alarm) IsSet() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.at != 0
@@ -42,18 +43,18 @@ func (a *alarm) isSet() bool {
 
 // fire rings, unless the alarm was stopped while its timer went off. Before that it is set to nothing, so that who is rung
 // for can set it again.
-func (a *alarm) fire() {
+func (a *Alarm) fire() {
 	a.mu.Lock()
 	due := a.at != 0 && !a.stopped
 	a.at = 0
 	a.mu.Unlock()
 	if due {
-		a.ring()
+		a.Ring()
 	}
 }
 
-// stop lets it never ring again. A ring may still be under way.
-func (a *alarm) stop() {
+// Stop lets it never ring again. A ring may still be under way.
+func (a *Alarm) Stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.stopped = true

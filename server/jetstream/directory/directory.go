@@ -1,0 +1,262 @@
+// Package directory is what the leader of the meta group answers: which streams there are, where they are, and what is to
+// become of that. Every server of a cluster knows the streams that are assigned, but only those that lead them know what is in
+// them: so they are asked.
+package directory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"runnel/jetlog/config"
+	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/clustered"
+	"runnel/subjects"
+)
+
+const (
+	// LeaderWait is how long a stream that is new, or about to be changed, may take to have a leader.
+	LeaderWait = 5 * time.Second
+	// gatherWait is how long it is waited for what other servers have. What is missing then is said to be.
+	gatherWait = 2 * time.Second
+	// operateWait is how long a change of leaders or servers may take.
+	operateWait = 4 * time.Second
+)
+
+// Directory answers for one server of a cluster. It does not change, and its methods are safe for concurrent use. Each waits
+// for a bounded time, or until the service ends.
+type Directory struct {
+	// Context ends with the service.
+	Context context.Context
+	Cluster clustered.Cluster
+	Asker   *clustered.Asker
+	// ServerName and ServerID are this server's as clients know them, Domain is the additional name of the API, if there is one.
+	ServerName, ServerID, Domain string
+	// Tell publishes an event in the system account.
+	Tell func(api.Event)
+}
+
+// Stream returns a stream's assignment, or the error that there is none.
+func (d *Directory) Stream(account, name string) (*clustered.Assignment, error) {
+	a, ok := d.Cluster.Stream(account, name)
+	if !ok {
+		return nil, api.NewError(api.StreamNotFound)
+	}
+	return a, nil
+}
+
+// checkPlacement refuses a wish that is for elections only.
+func checkPlacement(cfg *config.Stream) error {
+	if cfg.Placement != nil && cfg.Placement.Preferred != "" {
+		return api.NewError(config.StreamInvalidConfig, "preferred server not permitted in placement")
+	}
+	return nil
+}
+
+// Create has a stream made whose configuration is valid by itself, or finds that there is one just like it, and returns its
+// info as its leader tells it.
+func (d *Directory) Create(account string, cfg config.Stream, l clustered.Limits) (info *api.StreamInfo, created bool, err error) {
+	if err := checkPlacement(&cfg); err != nil {
+		return nil, false, err
+	}
+	ctx, cancel := context.WithTimeout(d.Context, LeaderWait)
+	defer cancel()
+	_, existed := d.Cluster.Stream(account, cfg.Name)
+	a, err := d.Cluster.Create(ctx, account, cfg, l)
+	if err != nil {
+		return nil, false, err
+	}
+	info, err = d.ask(ctx, a, &clustered.Question{Kind: clustered.KindInfo})
+	return info, !existed && err == nil, err
+}
+
+// ask puts a question to whoever leads a stream, and returns the info that is the answer.
+func (d *Directory) ask(ctx context.Context, a *clustered.Assignment, q *clustered.Question) (*api.StreamInfo, error) {
+	r, err := d.Asker.Leader(ctx, a, q)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Error != nil:
+		return nil, r.Error
+	case len(r.Streams) != 1:
+		return nil, api.NewError(api.ClusterUnavailable)
+	}
+	return r.Streams[0], nil
+}
+
+// Update gives a stream another configuration, and returns its info then. Whether the stream takes it only its leader can tell,
+// whether there is room for it only the meta group: so the first is asked, the second decides, and the first carries it out.
+func (d *Directory) Update(account string, cfg config.Stream, l clustered.Limits) (*api.StreamInfo, error) {
+	a, err := d.Stream(account, cfg.Name)
+	if err != nil {
+		return nil, err
+	}
+	if err := config.CheckUpdate(&a.Config, &cfg); err != nil {
+		return nil, err
+	}
+	if err := checkPlacement(&cfg); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(d.Context, LeaderWait)
+	defer cancel()
+	r, err := d.Asker.Leader(ctx, a, &clustered.Question{Kind: clustered.KindCheck, Config: &cfg})
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Error != nil:
+		return nil, r.Error
+	}
+	if a, err = d.Cluster.Update(ctx, account, cfg, l); err != nil {
+		return nil, err
+	}
+	return d.reconfigured(ctx, a)
+}
+
+// reconfigured has a stream's leader take what is assigned, and returns the stream's info.
+func (d *Directory) reconfigured(ctx context.Context, a *clustered.Assignment) (*api.StreamInfo, error) {
+	return d.ask(ctx, a, &clustered.Question{Kind: clustered.KindConfigure, Config: &a.Config})
+}
+
+// Delete removes a stream.
+func (d *Directory) Delete(account, name string) error {
+	a, err := d.Stream(account, name)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(d.Context, LeaderWait)
+	defer cancel()
+	return d.Cluster.Delete(ctx, a)
+}
+
+// find returns the streams of an account by name, only those with a subject that overlaps the pattern if it is not empty.
+func (d *Directory) find(account, pattern string) []*clustered.Assignment {
+	all := d.Cluster.Streams(account)
+	if pattern == "" {
+		return all
+	}
+	var found []*clustered.Assignment
+	for _, a := range all {
+		if slices.ContainsFunc(a.Config.Subjects, func(s string) bool { return subjects.Overlap(s, pattern) }) {
+			found = append(found, a)
+		}
+	}
+	return found
+}
+
+// page returns the names of a page of streams.
+func (d *Directory) page(account string, q *api.StreamsRequest, limit int) ([]string, api.Paged) {
+	found := d.find(account, q.Subject)
+	from, to, page := api.Page(len(found), q.Offset, limit)
+	var names []string
+	for _, a := range found[from:to] {
+		names = append(names, a.Config.Name)
+	}
+	return names, page
+}
+
+// Names lists names.
+func (d *Directory) Names(account string, q *api.StreamsRequest) *api.StreamNamesAnswer {
+	names, page := d.page(account, q, api.NamesPage)
+	return &api.StreamNamesAnswer{Paged: page, Streams: names}
+}
+
+// List lists streams with all about them. Those whose leader does not answer are missing.
+func (d *Directory) List(account string, q *api.StreamsRequest) *api.StreamListAnswer {
+	names, page := d.page(account, q, api.ListPage)
+	answer := &api.StreamListAnswer{Paged: page}
+	infos := make(map[string]*api.StreamInfo, len(names))
+	if len(names) > 0 {
+		for _, r := range d.gather(&clustered.Question{Kind: clustered.KindStreams, Account: account, Names: names}) {
+			for _, info := range r.Streams {
+				infos[info.Config.Name] = info
+			}
+		}
+	}
+	for _, name := range names {
+		if info := infos[name]; info != nil {
+			answer.Streams = append(answer.Streams, info)
+		} else {
+			answer.Missing = append(answer.Missing, name)
+		}
+	}
+	return answer
+}
+
+// gather puts a question to all servers that can be reached.
+func (d *Directory) gather(q *clustered.Question) []*clustered.Reply {
+	ctx, cancel := context.WithTimeout(d.Context, gatherWait)
+	defer cancel()
+	return d.Asker.All(ctx, d.Asker.Online(), q)
+}
+
+// Usage tells what an account has, but for its limits: streams, and what they reserve, are those that are assigned; the rest is
+// what the servers say that can be reached. Each replica counts.
+func (d *Directory) Usage(account string) api.Usage {
+	var u api.Usage
+	for _, a := range d.Cluster.Streams(account) {
+		u.Streams++
+		reserved := &u.ReservedStore
+		if a.Config.Storage == config.MemoryStorage {
+			reserved = &u.ReservedMemory
+		}
+		*reserved += uint64(max(a.Config.MaxBytes, 0)) * uint64(max(a.Config.Replicas, 1))
+	}
+	for _, r := range d.gather(&clustered.Question{Kind: clustered.KindUsage, Account: account}) {
+		if r.Usage != nil {
+			u.Memory, u.Store, u.Consumers = u.Memory+r.Usage.Memory, u.Store+r.Usage.Store, u.Consumers+r.Usage.Consumers
+		}
+	}
+	return u
+}
+
+// Show is what infos say about the servers that have a stream.
+func (d *Directory) Show(account, name string, id uint64) *api.Cluster {
+	a, ok := d.Cluster.Stream(account, name)
+	status, known := d.Cluster.Status(id)
+	if !ok || a.ID != id || !known {
+		return &api.Cluster{Name: d.Cluster.Name()}
+	}
+	return clustered.Show(d.Cluster.Name(), a, &status)
+}
+
+// Alternates are a stream and its mirrors, or the stream that it mirrors and the other mirrors of that: each can be read in the
+// place of another. There are none if it has none.
+func (d *Directory) Alternates(account string, cfg *config.Stream) []api.Alternate {
+	origin := cfg.Name
+	if mirrors(cfg) != "" {
+		origin = mirrors(cfg)
+	}
+	var list []api.Alternate
+	for _, a := range d.Cluster.Streams(account) {
+		if a.Config.Name == origin || mirrors(&a.Config) == origin {
+			list = append(list, api.Alternate{Name: a.Config.Name, Domain: d.Domain, Cluster: d.Cluster.Name()})
+		}
+	}
+	if len(list) < 2 {
+		return nil
+	}
+	return list
+}
+
+// mirrors returns the name of the stream of this cluster that another one mirrors, empty if it is no mirror.
+func mirrors(cfg *config.Stream) string {
+	if cfg.Mirror == nil || cfg.Mirror.External != nil {
+		return ""
+	}
+	return cfg.Mirror.Name
+}
+
+// noPeers tells of an error that no server is there for a stream.
+func noPeers(err error) bool {
+	var wrong *config.Error
+	var known *api.Error
+	return errors.As(err, &wrong) && wrong.Code == api.NoSuitablePeers ||
+		errors.As(err, &known) && known.ErrCode == int(api.NoSuitablePeers)
+}
+
+// unsuitable is the error that a server that is asked for cannot lead.
+func unsuitable(format string, args ...any) error {
+	return api.NewError(api.NoSuitablePeers, fmt.Sprintf(format, args...))
+}
