@@ -10,6 +10,10 @@ import (
 
 // TestExamples reads every config file of docs/examples and checks what the file says it shows.
 func TestExamples(t *testing.T) {
+	// clustered is what one of the three servers of a cluster shows.
+	clustered := func(o *conf.Options) (got, want any) {
+		return o.ServerName + " of " + o.Cluster.Name, string('a'+rune(o.Port-4222)) + " of east"
+	}
 	shows := map[string]func(*conf.Options) (got, want any){
 		"operator.conf": func(o *conf.Options) (got, want any) {
 			return o.Operator.Enabled() && o.Operator.Resolver.AllowDelete, true
@@ -20,6 +24,9 @@ func TestExamples(t *testing.T) {
 		"callout.conf": func(o *conf.Options) (got, want any) {
 			return o.Authorization.Callout != nil && o.Authorization.Callout.Account == "AUTH", true
 		},
+		"cluster-a.conf": clustered,
+		"cluster-b.conf": clustered,
+		"cluster-c.conf": clustered,
 		"simple.conf": func(o *conf.Options) (got, want any) {
 			return o.Liveness.PingInterval, 30 * time.Second
 		},

@@ -12,6 +12,7 @@ import (
 
 func TestCluster(t *testing.T) {
 	o := parse(t, `
+accounts [A, B]
 cluster {
   name: c1
   listen: "localhost:6222"

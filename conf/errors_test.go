@@ -547,6 +547,11 @@ func TestRules(t *testing.T) {
 			`1:38: cluster.authorization.token: servers show one another a user and a password, not a token`,
 		},
 		{
+			"accounts between servers",
+			"accounts [B]\ncluster { listen: 1, accounts: [ \"$G\", \"$SYS\", B, C ] }",
+			`2:22: cluster.accounts: there is no account "C"`,
+		},
+		{
 			"times of compression",
 			`cluster { listen: 1, compression { mode: s2_auto, rtt_thresholds: [3ms, 2ms] } }`,
 			`1:51: cluster.compression.rtt_thresholds: expected one to three round trip times in ascending order, got [3ms 2ms]`,

@@ -191,6 +191,22 @@ func (c *checker) webSocket() {
 	}
 }
 
+// dedicated checks the accounts that get connections of their own. Those of operator mode are not known here.
+func (c *checker) dedicated(n *Cluster) {
+	if c.o.Operator.Enabled() {
+		return
+	}
+	known := map[string]bool{globalAccount: true, c.o.systemAccount(): true}
+	for i := range c.o.Accounts {
+		known[c.o.Accounts[i].Name] = true
+	}
+	for _, name := range n.Accounts {
+		if !known[name] {
+			c.wrong("cluster.accounts", "there is no account %q", syntax.Shorten(name))
+		}
+	}
+}
+
 // cluster checks what a server tells and asks of other servers.
 func (c *checker) cluster() {
 	o := c.o
@@ -205,6 +221,7 @@ func (c *checker) cluster() {
 		if n.Port == 0 && len(n.Routes) == 0 {
 			c.unwise("cluster", "without listen and without routes this server has no others")
 		}
+		c.dedicated(n)
 		if t := n.Compression.RTTThresholds; len(t) == 0 || len(t) > 3 || !slices.IsSorted(t) {
 			c.wrong("cluster.compression.rtt_thresholds", "expected one to three round trip times in ascending order, got %v", t)
 		}
