@@ -17,7 +17,7 @@ import (
 type Config struct {
 	// Self describes this server. Node, Name and Level have to be there.
 	Self state.Member
-	// FS and Dir are where it keeps its files.
+	// FS and Dir are where it keeps its files. Dir is made if it is not there, its parent has to be there.
 	FS  vfs.FS
 	Dir string
 	// Store opens the log in Dir. Nil opens a file of raft-boltdb, for which FS has to be the real disk.

@@ -2,6 +2,7 @@ package meta
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -89,10 +90,7 @@ func (m *Meta) begin(f *formation) error {
 		}
 		if last == 0 {
 			entry := &raft.Log{Index: 1, Term: 1, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(f.Plan.configuration())}
-			if err := m.store.SetUint64([]byte("CurrentTerm"), 1); err != nil {
-				return fmt.Errorf("begin the log: %w", err)
-			}
-			if err := m.store.StoreLog(entry); err != nil {
+			if err := errors.Join(m.store.SetUint64([]byte(keyTerm), 1), m.store.StoreLog(entry)); err != nil {
 				return fmt.Errorf("begin the log: %w", err)
 			}
 		}

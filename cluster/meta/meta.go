@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,7 +67,7 @@ func Open(cfg Config) (*Meta, error) {
 		cfg: cfg, self: cfg.Self.Node, logger: cmp.Or(cfg.Logger, slog.Default()), begun: time.Now(),
 		formed: make(chan struct{}), reports: make(map[string]report), placing: make(map[string]state.Load),
 	}
-	if err := cfg.FS.MkdirAll(cfg.Dir); err != nil {
+	if err := errors.Join(cfg.FS.MkdirAll(cfg.Dir), cfg.FS.SyncDir(filepath.Dir(cfg.Dir))); err != nil {
 		return nil, fmt.Errorf("open the meta group: %w", err)
 	}
 	f, err := loadFormation(cfg.FS, cfg.Dir, m.self)

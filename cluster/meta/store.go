@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync/atomic"
@@ -20,6 +21,9 @@ func openBolt(dir string) (Store, error) {
 	}
 	return s, nil
 }
+
+// keyTerm is where raft keeps its term.
+const keyTerm = "CurrentTerm"
 
 // guarded is a store of which nothing is used any more once a write has failed: what is on disk is not known then, and raft
 // would go on.
@@ -44,7 +48,7 @@ func (g *guarded) note(err error) error {
 // refuse is an error after one.
 func (g *guarded) refuse() error {
 	if g.failed.Load() {
-		return fmt.Errorf("the log of the meta group has failed before")
+		return errors.New("the log of the meta group has failed before")
 	}
 	return nil
 }
@@ -76,10 +80,15 @@ func (g *guarded) Set(key, value []byte) error {
 	return g.note(g.Store.Set(key, value))
 }
 
-// SetUint64 keeps a number.
+// SetUint64 keeps a number. raft panics if the term cannot be kept, so that is not told: from then on this server neither votes nor
+// takes entries, since those writes are refused, and a term alone is no promise to anybody.
 func (g *guarded) SetUint64(key []byte, value uint64) error {
-	if err := g.refuse(); err != nil {
-		return err
+	err := g.refuse()
+	if err == nil {
+		err = g.note(g.Store.SetUint64(key, value))
 	}
-	return g.note(g.Store.SetUint64(key, value))
+	if string(key) == keyTerm {
+		return nil
+	}
+	return err
 }
