@@ -147,6 +147,13 @@ var layers = []layer{
 	// 5: composes what lies below.
 	{"server/sharing", "conf server/accounts", ""},
 	{"server/handshake", "conf server/wire", ""},
+	{"server/replication/leaders", "", ""},
+	{
+		"server/replication",
+		"jetlog/config jetlog/store jetlog/vfs cluster/group cluster/mesh cluster/meta cluster/meta/state cluster/transport " +
+			"server/jetstream/api server/jetstream/clustered server/replication/leaders",
+		raft,
+	},
 	{"server/membership", "cluster/mesh", ""},
 	{"server/clustering", "conf cluster/mesh server/membership", crypto},
 	{

@@ -147,6 +147,13 @@ func (m *Memory) Remember(id []byte, seq uint64, time int64) {
 	m.order = append(m.order, notedID{n, key})
 }
 
+// MessageIDs calls yield for all ids that are remembered, in any order.
+func (m *Memory) MessageIDs(yield func(id string, seq uint64, time int64)) {
+	for id, n := range m.ids {
+		yield(id, n.seq, n.time)
+	}
+}
+
 // Forget drops all ids with a time < before.
 func (m *Memory) Forget(before int64) {
 	n := 0

@@ -36,17 +36,35 @@ func New(e *manifest.Stream, parts []*layer.Part, mostBytes int64) *Plan {
 		f.Facts = p.File.Segment.FactCount(e.ID, layer.SubjectFact)
 		files[i] = f
 	}
-	p := &Plan{stream: e.ID, forgot: e.Forgot}
+	facts := false
 	first, n := Messages(files, mostBytes)
 	if n == 0 {
-		p.facts = true
+		facts = true
 		first, n = Facts(files, mostBytes)
 	}
+	return plan(e, parts, first, n, facts)
+}
+
+// Own plans to write what the first files have that the stream shares with others into one of its own; nil if it shares
+// none.
+func Own(e *manifest.Stream, parts []*layer.Part) *Plan {
+	shared := func(p *layer.Part) bool { return !p.File.Segment.Only(e.ID) }
+	first := max(0, slices.IndexFunc(parts, shared))
+	n := 0
+	for first+n < len(parts) && shared(parts[first+n]) {
+		n++
+	}
+	return plan(e, parts, first, n, false)
+}
+
+// plan makes one file of so many, nil if there are none.
+func plan(e *manifest.Stream, parts []*layer.Part, first, n int, facts bool) *Plan {
 	if n == 0 {
 		return nil
 	}
+	p := &Plan{stream: e.ID, forgot: e.Forgot, facts: facts}
 	p.first, p.run = first, parts[first:first+n]
-	p.oldest = !slices.ContainsFunc(files[:first], func(f File) bool { return !f.Covered })
+	p.oldest = !slices.ContainsFunc(parts[:first], func(x *layer.Part) bool { return !x.Covered })
 	p.gone, p.entries = gone.Of(e.Floor, e.Pages), slices.Clone(e.Parts)
 	return p
 }

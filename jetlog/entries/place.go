@@ -152,6 +152,11 @@ func (l *Log) moved(items []item, values wal.Position) {
 // Reset makes the log that of a state that came from elsewhere: it has no entries then. Those that stand before begin
 // are not found any more when the store is opened again.
 func (l *Log) Reset(place Place, begin wal.Position) {
+	l.reset(place, begin)
+	l.release(false)
+}
+
+func (l *Log) reset(place Place, begin wal.Position) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cut(0)

@@ -220,8 +220,8 @@ const (
 	flagsEnd
 )
 
-// append encodes an edit; docs/format/manifest.md is the page for it.
-func (e *Edit) append(out []byte) []byte {
+// Append appends the encoded edit; docs/format/manifest.md is the page for it.
+func (e *Edit) Append(out []byte) []byte {
 	out = append(out, editVersion)
 	out = codec.AppendBool(out, e.Key != nil)
 	if e.Key != nil {
@@ -325,8 +325,8 @@ const (
 	partEntryBytes  = 5
 )
 
-// readEdit decodes an edit. It keeps the data.
-func readEdit(data []byte) (*Edit, error) {
+// ReadEdit decodes an edit. It keeps the data.
+func ReadEdit(data []byte) (*Edit, error) {
 	r := codec.NewReader(data)
 	if version := r.Byte(); version != editVersion && r.Err() == nil {
 		return nil, fmt.Errorf("manifest record of version %d, this program knows %d: %w", version, editVersion, ErrNewer)

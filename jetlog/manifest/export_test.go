@@ -4,18 +4,18 @@ import (
 	"runnel/jetlog/vfs"
 )
 
-// ReadEdit decodes a record of the manifest and encodes it again.
-func ReadEdit(data []byte) ([]byte, error) {
-	e, err := readEdit(data)
+// Recode decodes a record of the manifest and encodes it again.
+func Recode(data []byte) ([]byte, error) {
+	e, err := ReadEdit(data)
 	if err != nil {
 		return nil, err
 	}
-	return e.append(nil), nil
+	return e.Append(nil), nil
 }
 
 // ApplyEdit decodes a record and carries it out in a catalog that has nothing.
 func ApplyEdit(data []byte) error {
-	e, err := readEdit(data)
+	e, err := ReadEdit(data)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,17 @@ func SampleEdit() []byte {
 	s.Stream = Stream{ID: 8, Account: "A", Snapshot: []byte("state"), Applied: 5, Purged: 2, Forgot: -1, Floor: 3}
 	s.Parts = []Part{{File: 3, Purged: 1, IDTime: 77, Removed: Unknown}}
 	e.Streams = []StreamEdit{s}
-	return e.append(nil)
+	return e.Append(nil)
+}
+
+// SampleReplica is a record with a stream whose commands come from a group.
+func SampleReplica() []byte {
+	e := &Edit{}
+	s := StreamEdit{Created: true, Advanced: true}
+	s.Stream = Stream{ID: FirstAssigned + 3, Account: "A", Snapshot: []byte("state"), Noted: 16}
+	s.Replica = &Replica{Index: 7, Term: 3, Configuration: []byte("members"), Begin: 17, Key: [2]uint64{1, 1 << 63}}
+	e.Streams = []StreamEdit{s}
+	return e.Append(nil)
 }
 
 // LoadManifest reads a manifest with the given content.
@@ -55,7 +65,7 @@ func SampleManifest() ([]byte, error) {
 	if err := m.Create(NewCatalog([2]uint64{5, 6})); err != nil {
 		return nil, err
 	}
-	e, err := readEdit(SampleEdit())
+	e, err := ReadEdit(SampleEdit())
 	if err != nil {
 		return nil, err
 	}

@@ -228,7 +228,7 @@ func boundTo(number uint64, offset int64) []byte {
 
 // record appends the record for an edit that will stand at an offset.
 func (m *Manifest) record(b []byte, number uint64, offset int64, e *Edit) ([]byte, error) {
-	payload := e.append(nil)
+	payload := e.Append(nil)
 	if m.seal != nil {
 		payload = m.seal.Seal(nil, payload, boundTo(number, offset))
 	}
@@ -379,7 +379,7 @@ func (m *Manifest) replay(c *Catalog, payload []byte, sealed bool, at int64) err
 			return err
 		}
 	}
-	e, err := readEdit(payload)
+	e, err := ReadEdit(payload)
 	if err != nil {
 		return err
 	}

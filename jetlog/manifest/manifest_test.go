@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"os"
+	"reflect"
 	"testing"
 
 	"runnel/jetlog/codec"
@@ -43,7 +44,7 @@ func TestGoldenManifest(t *testing.T) {
 func TestManifestVersions(t *testing.T) {
 	sample := manifest.SampleEdit()
 	sample[0]++
-	if _, err := manifest.ReadEdit(sample); !errors.Is(err, manifest.ErrNewer) {
+	if _, err := manifest.Recode(sample); !errors.Is(err, manifest.ErrNewer) {
 		t.Errorf("a later record: %v", err)
 	}
 	b, err := manifest.SampleManifest()
@@ -122,19 +123,63 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// TestReplicas lets a stream become a replica, go on, and be none any more: what is noted of it means something else each
+// time. Ids that were given to the store do not raise its own.
+func TestReplicas(t *testing.T) {
+	c := manifest.NewCatalog([2]uint64{})
+	const id = manifest.FirstAssigned + 3
+	edit := func(created bool, noted uint64, replica *manifest.Replica) {
+		t.Helper()
+		e := manifest.StreamEdit{Created: created, Advanced: noted == 0}
+		e.ID, e.Noted, e.Replica = id, noted, replica
+		again, err := manifest.ReadEdit((&manifest.Edit{Streams: []manifest.StreamEdit{e}}).Append(nil))
+		if err == nil {
+			err = c.Apply(again)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := &manifest.Replica{Index: 1, Term: 2, Configuration: []byte("a, b"), Begin: 30, Key: [2]uint64{4, 5}}
+	for _, step := range []struct {
+		name    string
+		do      func()
+		noted   uint64
+		replica *manifest.Replica
+	}{
+		{"made", func() { edit(true, 0, nil) }, 0, nil},
+		{"noted", func() { edit(false, 900, nil) }, 900, nil},
+		{"a replica", func() { edit(false, 0, first) }, 0, first},
+		{"noted again", func() { edit(false, 40, nil) }, 40, first},
+		{"flushed", func() { edit(false, 0, &manifest.Replica{Index: 9, Term: 3, Begin: 30}) }, 40, &manifest.Replica{Index: 9, Term: 3, Begin: 30}},
+		{"none any more", func() { edit(false, 0, &manifest.Replica{Solo: true}) }, 0, &manifest.Replica{Solo: true}},
+		{"flushed without", func() { edit(false, 0, nil) }, 0, &manifest.Replica{Solo: true}},
+		{"another one", func() { edit(true, 31, first) }, 31, first},
+	} {
+		step.do()
+		if got := c.Streams[id]; got.Noted != step.noted || !reflect.DeepEqual(got.Replica, step.replica) {
+			t.Errorf("%s: noted %d, %+v, want %d, %+v", step.name, got.Noted, got.Replica, step.noted, step.replica)
+		}
+	}
+	if c.NextStream != 1 {
+		t.Errorf("the next stream is %d", c.NextStream)
+	}
+}
+
 func FuzzEdit(f *testing.F) {
 	f.Add(manifest.SampleEdit())
+	f.Add(manifest.SampleReplica())
 	f.Add([]byte{1, 0, 0, 0, 0, 0, 0})
 	f.Add([]byte{1, 0, 0, 0, 0, 0, 1, 7, 4, 200, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		again, err := manifest.ReadEdit(b)
+		again, err := manifest.Recode(b)
 		if err != nil {
 			if !errors.Is(err, codec.ErrDamaged) && !errors.Is(err, manifest.ErrNewer) {
 				t.Errorf("%v", err)
 			}
 			return
 		}
-		if twice, err := manifest.ReadEdit(again); err != nil || !bytes.Equal(twice, again) {
+		if twice, err := manifest.Recode(again); err != nil || !bytes.Equal(twice, again) {
 			t.Errorf("encoded again: %v", err)
 		}
 		_ = manifest.ApplyEdit(b)

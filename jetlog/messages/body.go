@@ -56,6 +56,19 @@ func New(key siphash.Key, memory *atomic.Int64, factLimit int) *Body {
 	}
 }
 
+// Adopt returns a body that has what was in memory alone so far, which belongs to it from now on. The rest is as for New.
+func Adopt(active *jetlog.Memory, key siphash.Key, memory *atomic.Int64, factLimit int) *Body {
+	b := New(key, memory, factLimit)
+	b.Active = active
+	b.messages, b.size, _ = active.Size(0, ^uint64(0)) // a memory table cannot fail
+	active.MessageIDs(func(id string, seq uint64, time int64) {
+		b.ids[b.Key.Sum(id)] = note{seq: seq, time: time}
+		b.idTime = max(b.idTime, time)
+	})
+	b.grow(int64(b.size) + int64(b.messages)*messageOverhead + int64(len(b.ids))*idBytes + b.newSubjects())
+	return b
+}
+
 // SetParts makes the files of the stream known.
 func (b *Body) SetParts(parts []*layer.Part) {
 	b.Parts, b.Layers, b.Asked = parts, nil, 0

@@ -159,6 +159,21 @@ func (s *Segment) MemoryBytes() int64 {
 // Extents lists what the file has of each stream, by stream.
 func (s *Segment) Extents() []Extent { return s.Summary().Extents }
 
+// Only reports whether the file has nothing of other streams.
+func (s *Segment) Only(stream uint64) bool {
+	for i := range s.footer.extents {
+		if s.footer.extents[i].Stream != stream {
+			return false
+		}
+	}
+	for i := range s.footer.tables {
+		if s.footer.tables[i].Stream != stream {
+			return false
+		}
+	}
+	return true
+}
+
 // Extent returns what the file has of a stream; ok is false if that is nothing.
 func (s *Segment) Extent(stream uint64) (e Extent, ok bool) {
 	x := s.extent(stream)

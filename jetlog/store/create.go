@@ -150,32 +150,31 @@ func (s *Store) newStream(account string, state *jetlog.Stream, e *manifest.Repl
 	cfg := state.Config()
 	t := &Stream{
 		store: s, id: state.ID(), account: account, name: cfg.Name, state: state,
-		file: cfg.Storage == config.FileStorage || e != nil, flushed: state.Applied(),
+		flushed: state.Applied(),
 	}
-	if e != nil {
-		t.key = e.Key
-		if !e.Solo {
-			t.replica.Store(s.newReplica(t.id, e))
-		}
+	t.file.Store(cfg.Storage == config.FileStorage || e != nil)
+	t.key = s.hashKey(e)
+	if e != nil && !e.Solo {
+		t.replica.Store(s.newReplica(t.id, e))
 	}
 	t.appended.Store(state.Applied())
 	t.assign()
-	if !t.file {
+	if !t.file.Load() {
 		t.messages = jetlog.NewMemory()
 		return t
 	}
-	t.body = messages.New(t.hashKey(), &s.memory, s.cfg.FactEntries)
+	t.body = messages.New(t.key, &s.memory, s.cfg.FactEntries)
 	t.body.Start = state.State().Last + 1
 	t.messages = t.body
 	return t
 }
 
-// hashKey is that of the facts in the stream's files.
-func (t *Stream) hashKey() siphash.Key {
-	if t.key != [2]uint64{} {
-		return t.key
+// hashKey is the key of the facts in a stream's files.
+func (s *Store) hashKey(e *manifest.Replica) siphash.Key {
+	if e != nil && e.Key != [2]uint64{} {
+		return e.Key
 	}
-	return t.store.catalog.HashKey
+	return s.catalog.HashKey
 }
 
 // enter makes a stream known.
@@ -250,7 +249,7 @@ func (s *Store) commit(e *manifest.Edit) error {
 // commitLocked is commit for who holds edits. Only a full disk is an error after which things go on.
 func (s *Store) commitLocked(e *manifest.Edit) error {
 	err := s.manifest.Append(e)
-	for err != nil && s.manifest.Failed() == nil && s.spend() {
+	for err != nil && s.manifest.Failed() == nil && s.space.Spend() {
 		err = s.manifest.Append(e)
 	}
 	if err != nil {

@@ -34,8 +34,8 @@ func (s *Store) flusher() {
 	defer ticker.Stop()
 	last := s.cfg.Clock()
 	for {
-		s.fillReserve()
-		s.measure()
+		s.space.Fill()
+		s.space.Measure()
 		select {
 		case <-s.stop:
 			return
@@ -57,7 +57,7 @@ func (s *Store) flusher() {
 
 // due reports whether something has to be flushed: too much is in memory, or the log is half full.
 func (s *Store) due() bool {
-	if s.space.starved.Load() || s.space.tight.Load() || s.memory.Load() >= s.cfg.FlushBytes {
+	if s.space.Pressed() || s.memory.Load() >= s.cfg.FlushBytes {
 		return true
 	}
 	stats := s.log.Stats()
@@ -88,8 +88,7 @@ func (s *Store) Flush() error {
 		}
 	}
 	err := s.flush(tasks)
-	s.space.starved.Store(errors.Is(err, ErrFull))
-	s.measure()
+	s.space.Flushed(errors.Is(err, ErrFull))
 	if err == nil {
 		for _, stream := range s.Streams() {
 			stream.release()
@@ -205,7 +204,7 @@ func (s *Store) writeFile(tasks []*task) (*layer.File, error) {
 	}
 	compress := slices.ContainsFunc(tasks, (*task).compressed)
 	f, err := s.newFile(compress, write)
-	for errors.Is(err, ErrFull) && s.spend() {
+	for errors.Is(err, ErrFull) && s.space.Spend() {
 		f, err = s.newFile(compress, write)
 	}
 	if err != nil {

@@ -73,7 +73,7 @@ func (t *Stream) Inside() Inside {
 	defer t.store.edits.Unlock()
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return Inside{Row: t.store.catalog.Streams[t.id], Body: t.body, Key: t.hashKey()}
+	return Inside{Row: t.store.catalog.Streams[t.id], Body: t.body, Key: t.key}
 }
 
 // File returns a file of the store, nil if there is none of that number.

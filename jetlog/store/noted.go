@@ -93,7 +93,7 @@ func (t *Stream) safe() uint64 {
 
 // judgeEnd stops a stream of which fewer commands are there than were safe some time.
 func (t *Stream) judgeEnd() {
-	if !t.file || t.Err() != nil {
+	if !t.file.Load() || t.Err() != nil {
 		return
 	}
 	noted, applied := t.store.catalog.Streams[t.id].Noted, t.state.Applied()

@@ -12,6 +12,7 @@ import (
 	"runnel/jetlog/entries"
 	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
+	"runnel/jetlog/progress"
 	"runnel/jetlog/reserve"
 	"runnel/jetlog/seal"
 	"runnel/jetlog/segment"
@@ -41,7 +42,6 @@ func Open(cfg Config) (*Store, *Report, error) {
 	s := &Store{
 		cfg: cfg, logger: cfg.Logger, cache: segment.NewCache(cfg.CacheBytes),
 		kick: signals{make(chan struct{}, 1), make(chan struct{}, 1)}, stop: make(chan struct{}), ended: make(chan struct{}),
-		space: space{changed: make(chan struct{}, 1)},
 		files: map[uint64]*layer.File{}, streams: map[uint64]*Stream{}, names: map[streamName]*Stream{},
 	}
 	s.entries = entries.NewSet(entries.Config{Log: func() *wal.Log { return s.log }, Flush: s.nudge})
@@ -58,8 +58,7 @@ func Open(cfg Config) (*Store, *Report, error) {
 	}
 	err = s.claim()
 	if err == nil {
-		s.space.Reserve, err = reserve.Open(cfg.FS, cfg.Dir, filepath.Join(cfg.Dir, reserveName), cfg.ReserveBytes)
-		if err != nil {
+		if err = s.openSpace(); err != nil {
 			_ = s.lock.Close()
 		}
 	}
@@ -81,6 +80,25 @@ func Open(cfg Config) (*Store, *Report, error) {
 	return s, report, nil
 }
 
+const (
+	// preparedSegments is how many segments the log prepares ahead.
+	preparedSegments = 3
+	spareBytesMax    = 32 << 20
+)
+
+// openSpace opens the reserve. Besides what is in memory there has to be room for the segments that the log prepares ahead
+// meanwhile, and for what files have more in them than messages.
+func (s *Store) openSpace() error {
+	cfg := &s.cfg
+	r, err := reserve.Open(cfg.FS, cfg.Dir, filepath.Join(cfg.Dir, reserveName), cfg.ReserveBytes)
+	s.space = reserve.NewSpace(reserve.SpaceConfig{
+		FS: cfg.FS, Dir: cfg.Dir, Logger: s.logger, Memory: &s.memory, Flush: s.nudge, Moved: s.move,
+		SpareBytes:   preparedSegments*cfg.LogSegmentBytes + min(cfg.FlushBytes/4, spareBytesMax),
+		MeasureBytes: cfg.FlushBytes / 16,
+	}, r)
+	return err
+}
+
 // start starts the goroutines.
 func (s *Store) start() {
 	for sh := range s.allShards() {
@@ -88,7 +106,7 @@ func (s *Store) start() {
 	}
 	s.others.Go(s.flusher)
 	s.others.Go(s.noter)
-	s.others.Go(s.measurer)
+	s.others.Go(func() { s.space.Run(s.stop) })
 	s.others.Go(s.watch)
 	if s.cfg.ScrubBytes > 0 {
 		s.others.Go(s.scrubber)
@@ -141,16 +159,16 @@ func (s *Store) load(report *Report) error {
 	if err := s.loadManifest(report); err != nil {
 		return err
 	}
-	told := s.newProgress()
+	told := progress.New(s.logger, s.cfg.Clock)
 	for _, e := range s.catalog.Files {
 		s.files[e.Number] = s.openFile(e)
-		told.step("files", uint64(len(s.files)), uint64(len(s.catalog.Files)))
+		told.Step("files", uint64(len(s.files)), uint64(len(s.catalog.Files)))
 	}
 	for _, e := range s.catalog.Streams {
 		if err := s.restore(e); err != nil {
 			return err
 		}
-		told.step("streams", uint64(len(s.streams)), uint64(len(s.catalog.Streams)))
+		told.Step("streams", uint64(len(s.streams)), uint64(len(s.catalog.Streams)))
 	}
 	if err := s.openLog(logSeal, report); err != nil {
 		return err
@@ -237,7 +255,7 @@ func (s *Store) openLog(sealer *seal.Sealer, report *Report) error {
 // logIsMissing reports whether there are streams in files and no segment of a log: some are prepared from the
 // first start on.
 func (s *Store) logIsMissing(dir string) (bool, error) {
-	if !slices.ContainsFunc(s.Streams(), func(t *Stream) bool { return t.file }) {
+	if !slices.ContainsFunc(s.Streams(), func(t *Stream) bool { return t.file.Load() }) {
 		return false, nil
 	}
 	entries, err := s.cfg.FS.List(dir)

@@ -100,7 +100,7 @@ func (t *Stream) append(e *entry, publish bool) error {
 	if err := t.usable(); err != nil {
 		return err
 	}
-	if t.replica.Load() != nil {
+	if t.turning || t.replica.Load() != nil {
 		return ErrNotLeader // since a moment ago
 	}
 	n := uint64(e.count())
@@ -255,7 +255,9 @@ func (t *Stream) applyAll(e *entry, outcomes []outcome) {
 	defer t.mu.Unlock()
 	for i := range outcomes {
 		o := &outcomes[i]
-		if o.err = t.Err(); o.err == nil {
+		if o.err = t.Err(); o.err == nil && t.replica.Load() != nil {
+			o.err = ErrNotLeader // since a moment ago
+		} else if o.err == nil {
 			o.result, o.err = t.state.Apply(e.at(i), t.messages)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/entries"
-	"runnel/jetlog/gone"
 	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
+	"runnel/jetlog/progress"
 	"runnel/jetlog/wal"
 )
 
@@ -24,20 +24,13 @@ func (s *Store) restore(e *manifest.Stream) error {
 	if t.body == nil {
 		return nil
 	}
-	b := t.body
-	b.Purged, b.Forgot, b.Gone = e.Purged, e.Forgot, gone.Of(e.Floor, e.Pages)
-	var parts []*layer.Part
-	for i := range e.Parts {
-		f := s.files[e.Parts[i].File]
-		if f.Failure != nil {
-			_ = t.halt(damageOf(t.id, t.name, f.Failure))
-			t.state, t.messages, t.body = nil, nil, nil
-			return nil
-		}
-		parts = append(parts, layer.NewPart(f, t.id, &e.Parts[i]))
+	if t.body, err = s.bodyOf(e, state, nil); err != nil {
+		_ = t.halt(damageOf(t.id, t.name, err))
+		t.state, t.messages, t.body = nil, nil, nil
+		return nil
 	}
-	b.SetParts(parts)
-	b.Asker = layer.Direct // while the store is opened
+	t.messages = t.body
+	t.body.Asker = layer.Direct // while the store is opened
 	return nil
 }
 
@@ -45,7 +38,7 @@ func (s *Store) restore(e *manifest.Stream) error {
 func (s *Store) replay(recovered *wal.Recovered, report *Report) error {
 	unknown := map[uint64]bool{}
 	damage := damages(recovered.Damage)
-	told, first := s.newProgress(), wal.Position(0)
+	told, first := progress.New(s.logger, s.cfg.Clock), wal.Position(0)
 	for e, err := range recovered.All() {
 		if err != nil {
 			return fmt.Errorf("replay the log: %w", err)
@@ -53,9 +46,9 @@ func (s *Store) replay(recovered *wal.Recovered, report *Report) error {
 		if first == 0 {
 			first = e.Position
 		}
-		told.step("records of the log", uint64(e.Position-first)+1, uint64(recovered.Last-first)+1)
+		told.Step("records of the log", uint64(e.Position-first)+1, uint64(recovered.Last-first)+1)
 		t := s.StreamByID(e.Group)
-		if t == nil || !t.file {
+		if t == nil || !t.file.Load() {
 			unknown[e.Group] = true
 			continue
 		}
@@ -82,6 +75,9 @@ func (s *Store) replay(recovered *wal.Recovered, report *Report) error {
 		if t.body != nil {
 			t.body.Asker = nil
 			t.assign() // the log may have another configuration
+			if t.position == 0 && t.Err() == nil {
+				s.log.Release(t.id, wal.End) // what there is, is of a group that it has left
+			}
 		}
 	}
 	for group := range unknown {
@@ -157,7 +153,7 @@ func (d damages) before(from, to wal.Position) wal.Damage {
 // judge stops a stream whose last commands may be among what the log has lost: nothing behind the damage
 // shows that none is missing.
 func (t *Stream) judge(damage damages) {
-	if !t.file || t.Err() != nil {
+	if !t.file.Load() || t.Err() != nil {
 		return
 	}
 	for _, d := range damage {

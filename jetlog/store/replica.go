@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"runnel/jetlog/checkpoint"
 	"runnel/jetlog/entries"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/wal"
@@ -22,8 +23,11 @@ type replica struct {
 
 	applying sync.Mutex // held while an entry is carried out, since a flush must not see a part of one; taken before Stream.mu
 
+	sent checkpoint.Sent // files of checkpoints
+
 	place   entries.Place // of what was applied; Stream.mu guards it
 	flushed entries.Place // as the manifest has it; Stream.mu guards it
+	solo    bool          // the next flush ends it; Stream.mu guards it
 }
 
 var errSolo = errors.New("stream is not replicated")
@@ -39,7 +43,7 @@ func (s *Store) newReplica(id uint64, e *manifest.Replica) *replica {
 
 // edit is what the manifest has of a replica at a place.
 func (r *replica) edit(t *Stream, p entries.Place) *manifest.Replica {
-	return &manifest.Replica{Index: p.Index, Term: p.Term, Configuration: p.Configuration, Begin: uint64(r.begin), Key: t.key}
+	return &manifest.Replica{Index: p.Index, Term: p.Term, Configuration: p.Configuration, Begin: uint64(r.begin), Solo: r.solo, Key: t.key}
 }
 
 // Replicated reports whether the stream takes its commands from a group, and not from its own log.

@@ -19,6 +19,7 @@ import (
 	"runnel/jetlog/entries"
 	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
+	"runnel/jetlog/reserve"
 	"runnel/jetlog/seal"
 	"runnel/jetlog/segment"
 	"runnel/jetlog/vfs"
@@ -102,7 +103,7 @@ type Store struct {
 	pools    pools
 	never    context.Context // that has ended
 	memory   atomic.Int64    // about what memory tables take
-	space    space
+	space    *reserve.Space
 	allowed  [256]bool // kinds of commands that the feature level has
 	kick     signals
 	flushing flushing              // one flush or compaction at a time
@@ -235,8 +236,8 @@ func (s *Store) move() {
 // admit waits until a publish may enter: there is memory for it, and what is in memory can be flushed.
 func (s *Store) admit(ctx context.Context) error {
 	for {
-		s.measureIfDue()
-		if s.space.full() {
+		s.space.MeasureIfDue()
+		if s.space.Full() {
 			return fmt.Errorf("publish: the disk is full: %w", ErrFull)
 		}
 		if s.memory.Load() < s.cfg.MemoryBytes {

@@ -9,6 +9,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/config"
 	"runnel/jetlog/messages"
+	"runnel/jetlog/siphash"
 	"runnel/jetlog/wal"
 )
 
@@ -20,15 +21,16 @@ type Stream struct {
 	id      uint64
 	account string
 	name    string
-	file    bool                    // the messages are in files, and commands go through the log or a group
-	key     [2]uint64               // of the hashes of facts, zeros for that of the store
+	file    atomic.Bool             // the messages are in files, and commands go through the log or a group
+	key     siphash.Key             // of the hashes of facts; Stream.mu guards it
 	replica atomic.Pointer[replica] // nil for a stream without a group
 	relaxed bool                    // results do not wait for a sync although the log does
 	syncing syncing
 
-	gate     sync.Mutex    // guards encoded and record, and the order in which commands enter the log
+	gate     sync.Mutex    // guards the next four, and the order in which commands enter the log
 	encoded  []byte        // a buffer
 	record   [1]wal.Record // what is appended, for the time of the call
+	turning  bool          // the stream gets a group: commands are refused
 	appended atomic.Uint64 // index of the last command in the log, or about to be
 
 	group int // in the batch that the applier has, counted from 1; it belongs to the applier
@@ -60,7 +62,7 @@ func (t *Stream) Name() string { return t.name }
 
 // log returns the log that commands go through, nil for a stream in memory.
 func (t *Stream) log() *wal.Log {
-	if !t.file {
+	if !t.file.Load() {
 		return nil
 	}
 	return t.store.log

@@ -55,7 +55,7 @@ func (t *Stream) assign() {
 // that of the store keeps to it until it is opened again: its commands would be carried out in another order
 // than that of the log. Whatever is stricter holds at once.
 func (t *Stream) promise(cfg *config.Stream) {
-	if !t.file {
+	if !t.file.Load() {
 		return
 	}
 	s := t.store
