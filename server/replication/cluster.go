@@ -1,0 +1,271 @@
+package replication
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"runnel/cluster/group"
+	"runnel/cluster/meta"
+	"runnel/cluster/meta/state"
+	"runnel/jetlog/config"
+	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/clustered"
+)
+
+// Name implements clustered.Cluster.
+func (r *Replication) Name() string { return r.cfg.ClusterName() }
+
+// Self implements clustered.View.
+func (r *Replication) Self() clustered.Node { return clustered.Node{ID: r.node, Name: r.cfg.Self.Name} }
+
+// Leads implements clustered.View.
+func (r *Replication) Leads() bool { return r.meta.Leads() }
+
+// Led implements clustered.View.
+func (r *Replication) Led() bool {
+	node, _ := r.meta.Leader()
+	return node != "" && r.Online(node)
+}
+
+// Speaks implements clustered.View.
+func (r *Replication) Speaks() bool {
+	for _, node := range r.reached() {
+		if node < r.node {
+			return false
+		}
+	}
+	return true
+}
+
+// Stream implements clustered.View.
+func (r *Replication) Stream(account, name string) (*clustered.Assignment, bool) {
+	a := r.meta.View().Stream(account, name)
+	if a == nil {
+		return nil, false
+	}
+	return r.shown.of(a), true
+}
+
+// StreamLeader implements clustered.View. What the group here says counts unless another server says of itself that it leads
+// in a later term.
+func (r *Replication) StreamLeader(id uint64) string {
+	node, term := r.leaders.Leader(id, r.node)
+	if s, ok := r.groups.Status(id); ok && s.Leader != "" && s.Term > term {
+		return s.Leader
+	}
+	return node
+}
+
+// Online implements clustered.View.
+func (r *Replication) Online(node string) bool {
+	return node == r.node || slices.Contains(r.reached(), node)
+}
+
+// node is a node with its name.
+func named(v *state.View, id string) clustered.Node {
+	n := clustered.Node{ID: id, Name: id}
+	if m := v.Member(id); m != nil {
+		n.Name = m.Name
+	}
+	return n
+}
+
+// Meta implements clustered.Cluster.
+func (r *Replication) Meta() clustered.Status {
+	s, v := r.meta.Status(), r.meta.View()
+	out := clustered.Status{}
+	if s.Leader != "" {
+		out.Leader = named(v, s.Leader)
+	}
+	for _, p := range s.Peers {
+		out.Replicas = append(out.Replicas, clustered.Replica{
+			Node: clustered.Node{ID: p.Node, Name: p.Name}, Current: p.Current, Offline: !p.Online,
+			Active: max(p.Active, 0), Lag: uint64(max(p.Lag, 0)),
+		})
+	}
+	return out
+}
+
+// Members implements clustered.Cluster.
+func (r *Replication) Members() []clustered.Member {
+	reached := r.reached()
+	var list []clustered.Member
+	for m := range r.meta.View().Members() {
+		list = append(list, clustered.Member{
+			Node: clustered.Node{ID: m.Node, Name: m.Name}, Tags: m.Tags,
+			Online: m.Node == r.node || slices.Contains(reached, m.Node),
+		})
+	}
+	return list
+}
+
+// Streams implements clustered.Cluster.
+func (r *Replication) Streams(account string) []*clustered.Assignment {
+	var list []*clustered.Assignment
+	for a := range r.meta.View().Streams(account) {
+		list = append(list, r.shown.of(a))
+	}
+	return list
+}
+
+// Status implements clustered.Cluster.
+func (r *Replication) Status(id uint64) (clustered.Status, bool) {
+	s, ok := r.groups.Status(id)
+	if !ok {
+		return clustered.Status{}, false
+	}
+	v := r.meta.View()
+	out := clustered.Status{Since: s.LeaderSince}
+	if s.Leader != "" {
+		out.Leader = named(v, s.Leader)
+	}
+	own := clustered.Replica{Node: r.Self(), Current: s.Leads || s.Leader != "" && s.Applied >= s.Commit}
+	if s.Commit > s.Applied {
+		own.Lag = s.Commit - s.Applied
+	}
+	out.Replicas = append(out.Replicas, own)
+	for i := range s.Peers {
+		out.Replicas = append(out.Replicas, r.replica(v, &s.Peers[i]))
+	}
+	return out, true
+}
+
+// replica is a member of a group as the service sees it.
+func (r *Replication) replica(v *state.View, p *group.Peer) clustered.Replica {
+	return clustered.Replica{
+		Node: named(v, p.Node), Current: p.Current, Offline: p.Offline || !r.Online(p.Node), Active: p.Active, Lag: p.Lag,
+	}
+}
+
+// Create implements clustered.Cluster.
+func (r *Replication) Create(ctx context.Context, account string, cfg config.Stream, l clustered.Limits) (*clustered.Assignment, error) {
+	return r.propose(ctx, &state.CreateStream{Account: account, Config: cfg, Limits: limits(l), Created: time.Now().UnixNano()})
+}
+
+// Update implements clustered.Cluster.
+func (r *Replication) Update(ctx context.Context, account string, cfg config.Stream, l clustered.Limits) (*clustered.Assignment, error) {
+	return r.propose(ctx, &state.UpdateStream{Account: account, Config: cfg, Limits: limits(l)})
+}
+
+// limits are those of an account for the meta group.
+func limits(l clustered.Limits) *state.Limits {
+	return &state.Limits{MaxStreams: l.MaxStreams, MaxStoreBytes: l.MaxStoreBytes, MaxMemoryBytes: l.MaxMemoryBytes}
+}
+
+// Delete implements clustered.Cluster.
+func (r *Replication) Delete(ctx context.Context, a *clustered.Assignment) error {
+	_, err := r.propose(ctx, &state.DeleteStream{Account: a.Account, Name: a.Config.Name, ID: a.ID})
+	return err
+}
+
+// Move implements clustered.Cluster.
+func (r *Replication) Move(ctx context.Context, a *clustered.Assignment, m clustered.Move) (*clustered.Assignment, error) {
+	return r.propose(ctx, &state.MoveStream{Account: a.Account, Name: a.Config.Name, From: m.From, Drop: m.Drop, To: m.To})
+}
+
+// CancelMove implements clustered.Cluster.
+func (r *Replication) CancelMove(ctx context.Context, a *clustered.Assignment) (*clustered.Assignment, error) {
+	return r.propose(ctx, &state.CancelChange{Account: a.Account, Name: a.Config.Name})
+}
+
+// propose has the meta group decide, and returns the stream as it is then, nil if the command is not about one.
+func (r *Replication) propose(ctx context.Context, c state.Command) (*clustered.Assignment, error) {
+	res, err := r.meta.Propose(ctx, c)
+	switch {
+	case errors.Is(err, meta.ErrNoLeader), errors.Is(err, meta.ErrClosed):
+		return nil, api.NewError(api.ClusterUnavailable)
+	case err != nil:
+		return nil, err
+	}
+	if err := res.Err(); err != nil {
+		return nil, api.FromConfig(err)
+	}
+	if err := r.meta.Await(ctx, res.Index); err != nil {
+		return nil, err
+	}
+	if res.Stream == nil {
+		return nil, nil
+	}
+	if now := r.meta.View().StreamByID(res.Stream.ID); now != nil {
+		return r.shown.of(now), nil
+	}
+	return show(res.Stream), nil
+}
+
+// resolve makes the name of a server, or its id, an id.
+func (r *Replication) resolve(server string) (string, error) {
+	v := r.meta.View()
+	if server == "" || v.Member(server) != nil {
+		return server, nil
+	}
+	if m := v.MemberByName(server); m != nil {
+		return m.Node, nil
+	}
+	return "", api.NewError(api.ServerNotMember)
+}
+
+// StepDown implements clustered.Cluster.
+func (r *Replication) StepDown(ctx context.Context, id uint64, to string) error {
+	node, err := r.resolve(to)
+	if err != nil {
+		return err
+	}
+	return r.groups.StepDown(ctx, id, node)
+}
+
+// StepDownMeta implements clustered.Cluster.
+func (r *Replication) StepDownMeta(ctx context.Context, to string) error {
+	var p *config.Placement
+	if to != "" {
+		node, err := r.resolve(to)
+		if err != nil {
+			return err
+		}
+		p = &config.Placement{Preferred: named(r.meta.View(), node).Name}
+	}
+	return r.meta.StepDown(ctx, p)
+}
+
+// RemoveServer implements clustered.Cluster.
+func (r *Replication) RemoveServer(ctx context.Context, node string, graceful bool) error {
+	var c state.Command = &state.RemoveMember{Node: node, Time: time.Now().UnixNano()}
+	if graceful {
+		c = &state.Evacuate{Node: node}
+	}
+	_, err := r.propose(ctx, c)
+	return err
+}
+
+// Rescue implements clustered.Cluster.
+func (r *Replication) Rescue(ctx context.Context, quorum int) (before, after int, err error) {
+	s := r.meta.Status()
+	if s.Leader != "" && r.Online(s.Leader) {
+		return s.Quorum, s.Quorum, fmt.Errorf("the meta group has a leader, %s: there is nothing to rescue", named(r.meta.View(), s.Leader).Name)
+	}
+	if quorum > s.Quorum {
+		return s.Quorum, s.Quorum, fmt.Errorf("%d servers have to agree now, %d would be more", s.Quorum, quorum)
+	}
+	if err := r.meta.Rescue(ctx, meta.RescueWord); err != nil {
+		return s.Quorum, s.Quorum, err
+	}
+	return s.Quorum, r.meta.Status().Quorum, nil
+}
+
+// Call implements clustered.Cluster.
+func (r *Replication) Call(ctx context.Context, node string, question []byte) ([]byte, error) {
+	return r.transport.Call(ctx, node, serviceCall, question)
+}
+
+// Err tells why this server has no part in the cluster: it was removed, or waits for others. It is nil if all is well.
+func (r *Replication) Err() error {
+	if err := r.meta.Err(); err != nil {
+		return err
+	}
+	if w := r.meta.Waiting(); w != "" {
+		return errors.New(w)
+	}
+	return nil
+}
