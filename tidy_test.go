@@ -104,7 +104,7 @@ var layers = []layer{
 	{"server/logs", "", ""},
 	{"cluster/mesh", "", compress + "/s2"},
 	{"cluster/transport", "cluster/mesh", raft},
-	{"cluster/group", "", raft + " " + hclog},
+	{"cluster/group", "jetlog/entries", raft + " " + hclog},
 	{"cluster/transport/transporttest", "cluster/mesh cluster/transport", ""},
 	{"cluster/meta/state", "subjects jetlog/config", ""},
 	{"cluster/meta/metatest", "", raft},

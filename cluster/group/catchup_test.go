@@ -134,31 +134,54 @@ func TestCrashAfterCheckpoint(t *testing.T) {
 	}
 }
 
-// TestLateCheckpointIsRefused sends a checkpoint that the replica is past.
+// TestLateCheckpointIsRefused sends checkpoints that the replica is past: what it has confirmed since must stay.
 func TestLateCheckpointIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, 3, 1)
-		defer c.close()
-		c.fill(10)
-		c.settle()
-		l := c.leader()
-		n := c.others(l)[0]
-		before := n.machine.list()
-		request := &raft.InstallSnapshotRequest{
-			RPCHeader:       raft.RPCHeader{ProtocolVersion: 3, ID: []byte(l.name), Addr: []byte(l.name)},
-			SnapshotVersion: 1, Term: l.group().Status().Term, LastLogIndex: 4, LastLogTerm: 1, Size: 3,
-			Configuration: raft.EncodeConfiguration(raft.Configuration{}), ConfigurationIndex: 2,
-		}
-		e, _ := c.net.open(l.name, l.name)
-		err := e.InstallSnapshot("", raft.ServerAddress(n.name), request, &raft.InstallSnapshotResponse{}, bytes.NewReader([]byte("old")))
-		if err == nil || !strings.Contains(err.Error(), "is applied here") {
-			t.Errorf("error %v", err)
-		}
-		if got := n.machine.list(); len(got) != len(before) {
-			t.Errorf("%d ids, were %d", len(got), len(before))
-		}
-		c.settle()
-	})
+	tests := []struct {
+		name  string
+		index func(n *node) uint64
+		want  string
+	}{
+		{"it is applied", func(n *node) uint64 { return n.machine.Applied() }, "is applied here"},
+		{"it is in the log", (*node).last, "goes on from there"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, 3, 1)
+				defer c.close()
+				c.fill(10)
+				l := c.leader()
+				n := c.others(l)[0]
+				l.disk.take(5 * time.Second) // so that the others have what they may not apply
+				c.propose1(l, 0)
+				time.Sleep(time.Second)
+				if n.last() <= n.machine.Applied() {
+					t.Fatal("the log does not go further than the state: the test wants it to")
+				}
+				last := n.last()
+				if err := c.sendCheckpoint(l, n, test.index(n)); err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("error %v, want one that says %q", err, test.want)
+				}
+				if got := n.last(); got != last {
+					t.Errorf("the log ends at %d, and did at %d", got, last)
+				}
+				l.disk.take(0)
+				c.settle()
+			})
+		})
+	}
+}
+
+// sendCheckpoint sends a checkpoint that is no good to a node.
+func (c *cluster) sendCheckpoint(l, n *node, index uint64) error {
+	term := l.group().Status().Term
+	request := &raft.InstallSnapshotRequest{
+		RPCHeader:       raft.RPCHeader{ProtocolVersion: 3, ID: []byte(l.name), Addr: []byte(l.name)},
+		SnapshotVersion: 1, Term: term, LastLogIndex: index, LastLogTerm: term, Size: 3,
+		Configuration: raft.EncodeConfiguration(raft.Configuration{}), ConfigurationIndex: 2,
+	}
+	e, _ := c.net.open(l.name, l.name)
+	return e.InstallSnapshot("", raft.ServerAddress(n.name), request, &raft.InstallSnapshotResponse{}, bytes.NewReader([]byte("old")))
 }
 
 // TestReplicaWithoutPlaceWaits has a new replica wait for its checkpoint.
@@ -197,6 +220,23 @@ func TestPeerBackIsFoundAtOnce(t *testing.T) {
 		c.until("it catches up", func() bool { return len(n.machine.list()) == len(c.leader().machine.list()) })
 		if took := time.Since(begin); took > 2*time.Second {
 			t.Errorf("it has caught up after %v", took)
+		}
+		c.settle()
+	})
+}
+
+// TestNudge has something go to the others though nothing is proposed.
+func TestNudge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 3, 1)
+		defer c.close()
+		l := c.leader()
+		before := l.last()
+		l.group().Nudge()
+		c.others(l)[0].group().Nudge() // which does not lead
+		c.until("an entry", func() bool { return l.last() > before })
+		if got := l.last(); got != before+1 {
+			t.Errorf("%d entries, want 1", got-before)
 		}
 		c.settle()
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"runnel/cluster/group"
+	"runnel/jetlog/entries"
 )
 
 // errDead is what a log answers whose process has ended.
@@ -189,7 +190,7 @@ func (l *memLog) Get(index uint64) (group.Entry, error) {
 	defer l.d.mu.Unlock()
 	e, ok := l.get(index)
 	if !ok {
-		return e, fmt.Errorf("entry %d: %w", index, group.ErrNotFound)
+		return e, fmt.Errorf("entry %d: %w", index, entries.ErrNotFound)
 	}
 	return e, nil
 }
@@ -214,8 +215,8 @@ func (l *memLog) write(o op) (time.Time, error) {
 	return o.safe, nil
 }
 
-func (l *memLog) Append(_ context.Context, entries []group.Entry) error {
-	_, err := l.write(op{entries: slices.Clone(entries)})
+func (l *memLog) Append(_ context.Context, list []group.Entry) error {
+	_, err := l.write(op{entries: slices.Clone(list)})
 	return err
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
+
+	"runnel/jetlog/entries"
 )
 
 // entryLog is the log of the group as raft wants it.
@@ -62,20 +64,18 @@ func (l *entryLog) clear() error {
 	return nil
 }
 
-// installed makes the log fit a checkpoint that was installed. Raft waits meanwhile.
+// installed empties the log behind a checkpoint that was installed. Raft waits meanwhile.
 func (l *entryLog) installed(place Place) error {
-	believed := l.g.raft.LastIndex()
-	fits, err := l.fits(place)
-	if err != nil {
-		return err
-	}
-	if fits && l.log.Last() >= believed {
-		return nil // what is behind the place may be committed: it stays
-	}
-	if believed > place.Index {
+	if believed := l.g.raft.LastIndex(); believed > place.Index {
 		l.ghost.Store(believed)
 	}
 	return l.clear()
+}
+
+// has reports whether the log has just this entry.
+func (l *entryLog) has(index, term uint64) bool {
+	e, err := l.log.Get(index)
+	return err == nil && e.Term == term
 }
 
 // FirstIndex is that of the oldest entry.
@@ -91,7 +91,7 @@ func (l *entryLog) GetLog(index uint64, out *raft.Log) error {
 		*out = raft.Log{Index: e.Index, Term: e.Term, Type: raft.LogType(e.Type), Data: e.Data, Extensions: e.Extensions}
 		return nil
 	}
-	if !errors.Is(err, ErrNotFound) {
+	if !errors.Is(err, entries.ErrNotFound) {
 		return err
 	}
 	place := l.g.cfg.Machine.Place()
@@ -118,13 +118,13 @@ func (l *entryLog) StoreLogs(logs []*raft.Log) error {
 		return err
 	}
 	waits := g.raft.State() != raft.Leader
-	entries := make([]Entry, len(logs))
+	list := make([]Entry, len(logs))
 	for i, e := range logs {
-		entries[i] = Entry{Index: e.Index, Term: e.Term, Type: uint8(e.Type), Data: e.Data, Extensions: e.Extensions}
+		list[i] = Entry{Index: e.Index, Term: e.Term, Type: uint8(e.Type), Data: e.Data, Extensions: e.Extensions}
 		waits = waits || e.Type != raft.LogCommand
 	}
 	first, last := logs[0], logs[len(logs)-1]
-	err := l.log.Append(g.ctx, entries)
+	err := l.log.Append(g.ctx, list)
 	if err == nil && waits {
 		err = l.log.WaitDurable(g.ctx, last.Index)
 	}

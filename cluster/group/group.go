@@ -131,7 +131,7 @@ func Open(cfg Config) (*Group, error) {
 // Close ends the replica: Follow is called if it leads, what waits is failed. It returns when all goroutines have gone.
 func (g *Group) Close() error {
 	g.closing.Do(func() {
-		g.end()
+		g.finish()
 		_ = g.courier.Close() // ends what raft waits for
 		_ = g.raft.Shutdown().Error()
 		g.lost()
@@ -141,6 +141,13 @@ func (g *Group) Close() error {
 	})
 	<-g.closed
 	return nil
+}
+
+// finish ends the context, from when on no goroutine of our own is started but by raft.
+func (g *Group) finish() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.end()
 }
 
 // fail takes the replica out: it applies and stores nothing any more, and the host is told once.

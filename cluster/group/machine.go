@@ -2,28 +2,17 @@ package group
 
 import (
 	"context"
-	"errors"
+
+	"runnel/jetlog/entries"
 )
 
-// ErrNotFound is what a Log answers when it does not have an entry: not yet, or not any more.
-var ErrNotFound = errors.New("no such entry in the log")
+// What a log has, and up to where a state goes. The zero place is that of a replica that waits for a checkpoint.
+type (
+	Entry = entries.Entry
+	Place = entries.Place
+)
 
-// Entry is an entry of the log of a group. Only raft reads it.
-type Entry struct {
-	Index, Term      uint64
-	Type             uint8
-	Data, Extensions []byte
-}
-
-// Place says up to where in the log a state goes: the entry at Index, of Term, is in it and nothing behind it.
-// Configuration is what Configuration of the machine was given last as of then. The zero place is that of a replica that has no state
-// and waits for a checkpoint.
-type Place struct {
-	Index, Term   uint64
-	Configuration []byte
-}
-
-// Log is where a group keeps its entries and its votes. Its methods may be called by many goroutines, but only one at a time
+// Log is where a group keeps its entries and its votes: *entries.Log, or what tests have. Its methods may be called by many goroutines, but only one at a time
 // changes it. Slices that it is given or gives belong to both and are not changed.
 type Log interface {
 	// First and Last are the indexes of what there is; 0 and 0 if nothing.
@@ -31,9 +20,9 @@ type Log interface {
 	Last() uint64
 	// Durable is the last index up to which all is safe.
 	Durable() uint64
-	// Get answers an error that is ErrNotFound for what the log does not have.
+	// Get answers an error that is entries.ErrNotFound for what the log does not have.
 	Get(index uint64) (Entry, error)
-	// Append adds entries behind the last one, at any index if the log is empty. It does not wait until they are safe.
+	// Append adds entries behind the last one, or behind the place if the log is empty. It does not wait until they are safe.
 	Append(ctx context.Context, entries []Entry) error
 	// WaitDurable returns once all up to index is safe.
 	WaitDurable(ctx context.Context, index uint64) error

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"runnel/cluster/group"
+	"runnel/jetlog/entries"
 )
 
 // quickLog is a log whose syncs take no time, for benchmarks. It keeps the last entries only.
@@ -40,18 +41,18 @@ func (l *quickLog) Get(index uint64) (group.Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.entries) == 0 || index < l.entries[0].Index || index-l.entries[0].Index >= uint64(len(l.entries)) {
-		return group.Entry{}, group.ErrNotFound
+		return group.Entry{}, entries.ErrNotFound
 	}
 	return l.entries[index-l.entries[0].Index], nil
 }
 
-func (l *quickLog) Append(_ context.Context, entries []group.Entry) error {
+func (l *quickLog) Append(_ context.Context, list []group.Entry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.entries) > 256 {
 		l.entries = append([]group.Entry(nil), l.entries[128:]...)
 	}
-	l.entries = append(l.entries, entries...)
+	l.entries = append(l.entries, list...)
 	return nil
 }
 

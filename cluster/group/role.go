@@ -106,8 +106,7 @@ func (g *Group) teller() {
 		case nothing:
 			return
 		case ask:
-			barrier := envelope{kind: kindBarrier, group: g.cfg.ID, instance: g.instance, number: term}
-			g.raft.ApplyLog(raft.Log{Data: barrier.append(nil)}, 0)
+			g.barrier()
 		case lead:
 			g.logger.Debug("leads", "group", g.cfg.ID, "term", term)
 			if g.cfg.Lead != nil {
@@ -121,6 +120,22 @@ func (g *Group) teller() {
 			}
 			g.abandon(ErrNotLeader)
 		}
+	}
+}
+
+// barrier has an entry without records replicated.
+func (g *Group) barrier() {
+	e := envelope{kind: kindBarrier, group: g.cfg.ID, instance: g.instance}
+	g.raft.ApplyLog(raft.Log{Data: e.append(nil)}, 0)
+}
+
+// Nudge has a leader replicate something now, so that a peer that raft has given up for a while is tried again. It does
+// not wait.
+func (g *Group) Nudge() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.role.told != 0 && g.role.told == g.role.term && !g.line.paused && g.ctx.Err() == nil {
+		g.wg.Go(g.barrier)
 	}
 }
 

@@ -80,12 +80,16 @@ func (r *checkpointReader) Close() error {
 	return nil
 }
 
-// Create begins to receive a checkpoint from the leader. One that is older than the state here is refused: it is late.
+// Create begins to receive a checkpoint from the leader. One that is late is refused: what is behind it in the log was
+// confirmed, and would be lost. A leader needs to send one only where its own entries do not fit.
 func (s *snapshots) Create(_ raft.SnapshotVersion, index, term uint64, c raft.Configuration, configurationIndex uint64, _ raft.Transport) (raft.SnapshotSink, error) {
+	<-s.g.started
 	if applied := s.g.cfg.Machine.Applied(); index <= applied {
 		return nil, fmt.Errorf("a checkpoint at %d, but all up to %d is applied here", index, applied)
 	}
-	<-s.g.started
+	if s.g.log.has(index, term) {
+		return nil, fmt.Errorf("a checkpoint at %d, but the log goes on from there", index)
+	}
 	_, from := s.g.raft.LeaderWithID()
 	in := &sink{
 		s: s, id: fmt.Sprintf("received-%d-%d", term, index), from: string(from),
