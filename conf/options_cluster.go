@@ -14,6 +14,8 @@ type Cluster struct {
 	NoAdvertise bool
 	// Routes are the URLs of other servers; one is enough.
 	Routes []string
+	// Size is how many servers a new cluster has when its meta group is formed; 0 goes by Routes.
+	Size int
 	// ConnectRetries bounds attempts to reach a server learned from another,
 	// ConnectBackoff lengthens the pauses between them.
 	ConnectRetries int
