@@ -103,6 +103,8 @@ type fakeSource struct {
 	accounts []monitor.Account
 
 	jetStream []monitor.JetStreamAccount
+	routes    []monitor.Route // to other servers
+	remotes   int             // how many of these there are
 }
 
 func newSource() *fakeSource {
@@ -121,10 +123,16 @@ func newSource() *fakeSource {
 
 func (s *fakeSource) Identity() monitor.Identity { return s.identity }
 
+func (s *fakeSource) servers() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.remotes
+}
+
 func (s *fakeSource) Server() monitor.ServerSnapshot {
 	return monitor.ServerSnapshot{
 		Identity: s.identity, Start: epoch.Add(-time.Hour), ConfigLoadTime: epoch,
-		Counters: monitor.Counters{Connections: 3, TotalConnections: 4, Subscriptions: 3, InMsgs: 5, OutMsgs: 6},
+		Counters: monitor.Counters{Remotes: s.servers(), Connections: 3, TotalConnections: 4, Subscriptions: 3, InMsgs: 5, OutMsgs: 6},
 	}
 }
 
@@ -160,6 +168,14 @@ func (s *fakeSource) Subscriptions(account string) iter.Seq[monitor.Subscription
 		}
 	}
 }
+
+func (s *fakeSource) Routes(bool) []monitor.Route {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.routes)
+}
+
+func (s *fakeSource) RoutePermissions() (imports, exports *monitor.Rules) { return nil, nil }
 
 func (s *fakeSource) SubscriptionStats(string) monitor.SubscriptionStats {
 	return monitor.SubscriptionStats{NumSubscriptions: 3}
