@@ -284,10 +284,12 @@ func (g *Group) reserve(l *lane, bytes int) error {
 	if l.bulk.take(bytes, l.done, g.done) {
 		return nil
 	}
-	if l.isOver() {
+	select {
+	case <-g.done:
+		return g.closed()
+	default:
 		return about(l.peer.node, ErrUnreachable)
 	}
-	return g.closed()
 }
 
 // Progress is how far each peer is that this server has sent entries to, by node.
