@@ -66,6 +66,8 @@ type hello struct {
 	Formed bool  `json:"formed,omitempty"`
 	// Leader is the node that leads the cluster, if it is formed and knows.
 	Leader string `json:"leader,omitempty"`
+	// Removed says that the one who is answered was a member and is not any more.
+	Removed bool `json:"removed,omitempty"`
 }
 
 // verb is what a server that is not in a cluster does next.

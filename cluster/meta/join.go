@@ -3,6 +3,7 @@ package meta
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -120,21 +121,35 @@ func (m *Meta) ask(nodes []string) map[string]*hello {
 }
 
 // serveHello answers ask. What the other says of itself is not used: this server asks for itself.
-func (m *Meta) serveHello(_ context.Context, _ string, _ []byte) ([]byte, error) {
-	return json.Marshal(m.hello())
+func (m *Meta) serveHello(_ context.Context, from string, _ []byte) ([]byte, error) {
+	h := m.hello()
+	h.Removed = m.View().Removed(from)
+	return json.Marshal(h)
 }
 
-// lookForOthers complains of servers that belong to another cluster.
+// errRemoved is why a server halts that does not belong to the cluster any more.
+var errRemoved = errors.New("this server was removed from the cluster; to join again it needs an empty JetStream directory")
+
+// lookForOthers complains of servers that belong to another cluster, and finds out whether this one was removed: raft does not tell.
 func (m *Meta) lookForOthers() {
-	view := m.View()
-	strangers := slices.DeleteFunc(m.cfg.Connected(), func(node string) bool { return view.Member(node) != nil })
-	if len(strangers) == 0 || view.ClusterID() == "" {
+	view, id := m.View(), m.clusterID()
+	if view.Removed(m.self) && !m.Leads() {
+		m.halt(errRemoved)
 		return
 	}
-	for node, h := range m.ask(strangers) {
-		if h.Formed && h.Plan.ClusterID != view.ClusterID() {
+	leader, _, _ := m.leader.get()
+	others := m.cfg.Connected()
+	if leader != "" {
+		others = slices.DeleteFunc(others, func(node string) bool { return view.Member(node) != nil })
+	}
+	for node, h := range m.ask(others) {
+		switch {
+		case h.Plan == nil || !h.Formed:
+		case h.Plan.ClusterID != id:
 			m.logger.Error("a server belongs to another cluster: both have to keep apart, or one of them has to join with an empty directory",
-				"server", h.Member.Name, "node", node, "its_cluster", h.Plan.ClusterID, "cluster", view.ClusterID())
+				"server", h.Member.Name, "node", node, "its_cluster", h.Plan.ClusterID, "cluster", id)
+		case h.Removed:
+			m.halt(errRemoved)
 		}
 	}
 }
@@ -173,7 +188,7 @@ func (m *Meta) askToJoin(node, clusterID string) string {
 	case err != nil:
 		return "the cluster's leader has not answered: " + err.Error()
 	case v.Removed:
-		return "this server was removed from the cluster; to join again it needs an empty JetStream directory"
+		return errRemoved.Error()
 	case v.Refused != "":
 		return "the cluster does not let this server in: " + v.Refused
 	case !v.Leads:
@@ -263,7 +278,7 @@ func (m *Meta) report() {
 	case err != nil:
 		m.logger.Debug("report to the leader of the meta group", "error", err)
 	case v.Removed:
-		m.halt(fmt.Errorf("this server was removed from the cluster; to join again it needs an empty JetStream directory"))
+		m.halt(errRemoved)
 	case v.Refused != "":
 		m.logger.Error("the cluster does not know this server", "reason", v.Refused)
 	}
