@@ -20,7 +20,9 @@ func TestCalls(t *testing.T) {
 		"echo": {Handle: func(_ context.Context, from string, payload []byte) ([]byte, error) {
 			return append([]byte(from+" "), payload...), nil
 		}},
-		"fail": {Handle: func(context.Context, string, []byte) ([]byte, error) { return nil, fmt.Errorf("no: %w", transport.ErrUnreachable) }},
+		"fail": {Handle: func(context.Context, string, []byte) ([]byte, error) {
+			return nil, fmt.Errorf("no: %w", transport.ErrUnreachable)
+		}},
 		"long": {Handle: func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
 			_, limited := ctx.Deadline()
 			<-ctx.Done()

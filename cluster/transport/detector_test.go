@@ -73,39 +73,48 @@ func TestWhoReachesWhom(t *testing.T) {
 	}{
 		{
 			"all is well", func(*transporttest.Network) {},
-			[3]string{"ab ac bc", "ab ac bc", "ab ac bc"}, [3]string{"aaa bbb ccc", "aaa bbb ccc", "aaa bbb ccc"},
+			[3]string{"ab ac bc", "ab ac bc", "ab ac bc"},
+			[3]string{"aaa bbb ccc", "aaa bbb ccc", "aaa bbb ccc"},
 		},
 		{
 			"one link is cut", func(n *transporttest.Network) { n.Cut("aaa", "bbb") },
-			[3]string{"ac bc", "ac bc", "ac bc"}, [3]string{"aaa bbb ccc", "aaa bbb ccc", "aaa bbb ccc"},
+			[3]string{"ac bc", "ac bc", "ac bc"},
+			[3]string{"aaa bbb ccc", "aaa bbb ccc", "aaa bbb ccc"},
 		},
 		{
 			"one is cut off", func(n *transporttest.Network) { n.Isolate("aaa") },
-			[3]string{"", "bc", "bc"}, [3]string{"", "bbb ccc", "bbb ccc"},
+			[3]string{"", "bc", "bc"},
+			[3]string{"", "bbb ccc", "bbb ccc"},
 		},
 		{
 			"one has gone", func(n *transporttest.Network) { n.Leave("aaa") },
-			[3]string{"", "bc", "bc"}, [3]string{"", "bbb ccc", "bbb ccc"},
+			[3]string{"", "bc", "bc"},
+			[3]string{"", "bbb ccc", "bbb ccc"},
 		},
 		{
 			"one direction is silent", func(n *transporttest.Network) { n.Freeze("aaa", "bbb") },
-			[3]string{"ac bc", "ac bc", "ac bc"}, [3]string{"aaa bbb ccc", "aaa bbb ccc", "aaa bbb ccc"},
+			[3]string{"ac bc", "ac bc", "ac bc"},
+			[3]string{"aaa bbb ccc", "aaa bbb ccc", "aaa bbb ccc"},
 		},
 		{
 			"nobody hears one", func(n *transporttest.Network) { n.Freeze("aaa", "bbb"); n.Freeze("aaa", "ccc") },
-			[3]string{"bc", "bc", "bc"}, [3]string{"bbb ccc", "bbb ccc", "bbb ccc"},
+			[3]string{"bc", "bc", "bc"},
+			[3]string{"bbb ccc", "bbb ccc", "bbb ccc"},
 		},
 		{
 			"one hears nobody", func(n *transporttest.Network) { n.Freeze("bbb", "aaa"); n.Freeze("ccc", "aaa") },
-			[3]string{"", "bc", "bc"}, [3]string{"", "bbb ccc", "bbb ccc"},
+			[3]string{"", "bc", "bc"},
+			[3]string{"", "bbb ccc", "bbb ccc"},
 		},
 		{
 			"links break and come again", func(n *transporttest.Network) { n.Break("aaa", "bbb"); n.Break("aaa", "ccc") },
-			[3]string{"ab ac bc", "ab ac bc", "ab ac bc"}, [3]string{"aaa bbb ccc", "aaa bbb ccc", "aaa bbb ccc"},
+			[3]string{"ab ac bc", "ab ac bc", "ab ac bc"},
+			[3]string{"aaa bbb ccc", "aaa bbb ccc", "aaa bbb ccc"},
 		},
 		{
 			"it is far", func(n *transporttest.Network) { n.Delay("aaa", "bbb", 300*time.Millisecond) },
-			[3]string{"ab ac bc", "ab ac bc", "ab ac bc"}, [3]string{"aaa bbb ccc", "aaa bbb ccc", "aaa bbb ccc"},
+			[3]string{"ab ac bc", "ab ac bc", "ab ac bc"},
+			[3]string{"aaa bbb ccc", "aaa bbb ccc", "aaa bbb ccc"},
 		},
 	}
 	for _, tt := range tests {
