@@ -32,6 +32,10 @@ type listener struct {
 	wrong findings
 }
 
+func newListener(name string) *listener {
+	return &listener{name: name, last: make(map[string]int), count: make(map[string]int)}
+}
+
 // hear notes a message.
 func (l *listener) hear(text string) {
 	l.mu.Lock()
@@ -69,7 +73,7 @@ func (c *Cluster) StartChatter(pause time.Duration) *Chatter {
 	c.t.Helper()
 	h := new(Chatter)
 	for _, n := range c.Nodes {
-		l := &listener{name: n.Name, last: make(map[string]int), count: make(map[string]int)}
+		l := newListener(n.Name)
 		nc := n.Connect()
 		if _, err := nc.Subscribe(chatSubject+"*", func(m *nats.Msg) { l.hear(string(m.Data)) }); err != nil {
 			c.t.Fatal(err)

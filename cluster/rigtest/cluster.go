@@ -2,12 +2,15 @@ package rigtest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -23,6 +26,10 @@ type Config struct {
 	// Direct has the servers dial one another without proxies. The first knows nobody and is the only one that the others
 	// know: they hear of each other.
 	Direct bool
+
+	// PingInterval is the pause between pings of servers to servers; the default of the server when zero. Three of them
+	// after the last sign of life a server counts as gone.
+	PingInterval time.Duration
 
 	// Extra is further text for the config file of every server.
 	Extra string
@@ -76,7 +83,7 @@ func New(t testing.TB, cfg Config) *Cluster {
 		}
 		n.settings = settings{
 			name: n.Name, client: address(ports[3*i]), cluster: address(ports[3*i+1]), http: address(ports[3*i+2]),
-			advertised: cfg.Direct, extra: cfg.Extra,
+			advertised: cfg.Direct, pingInterval: cfg.PingInterval, extra: cfg.Extra,
 		}
 		if cfg.JetStream {
 			n.storeDir = filepath.Join(n.dir, "streams")
@@ -136,7 +143,7 @@ func (c *Cluster) end() {
 
 // tail is the last lines of a text.
 func tail(text string, lines int) string {
-	all := strings.SplitAfter(text, "\n")
+	all := slices.Collect(strings.Lines(text))
 	return strings.Join(all[max(0, len(all)-lines):], "")
 }
 
@@ -172,6 +179,20 @@ func (c *Cluster) unready() error {
 	return nil
 }
 
+// WaitParted waits until neither of two servers counts the other as there.
+func (c *Cluster) WaitParted(a, b *Node) {
+	c.t.Helper()
+	for _, pair := range [][2]*Node{{a, b}, {b, a}} {
+		Eventually(c.t, pair[0].Name+" to miss "+pair[1].Name, func() error {
+			peers, err := pair[0].peers()
+			if err == nil && peers[pair[1].Name] {
+				err = errors.New("it has a route")
+			}
+			return err
+		})
+	}
+}
+
 // peers are the names of the servers that n has routes to.
 func (n *Node) peers() (map[string]bool, error) {
 	text, err := n.Get("/routez")
@@ -180,7 +201,7 @@ func (n *Node) peers() (map[string]bool, error) {
 	}
 	var page struct {
 		Routes []struct {
-			RemoteID string `json:"remote_id"`
+			RemoteName string `json:"remote_name"`
 		} `json:"routes"`
 	}
 	if err := json.Unmarshal(text, &page); err != nil {
@@ -188,7 +209,7 @@ func (n *Node) peers() (map[string]bool, error) {
 	}
 	peers := make(map[string]bool)
 	for _, r := range page.Routes {
-		peers[r.RemoteID] = true
+		peers[r.RemoteName] = true
 	}
 	return peers, nil
 }

@@ -3,6 +3,7 @@ package rigtest
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // nowhere is what a server tells the others about itself: an address where nobody listens, so that they reach it through
@@ -22,6 +23,7 @@ type settings struct {
 	routes                 []string // where it dials the others
 	storeDir               string   // empty: no streams
 	syncAlways, advertised bool
+	pingInterval           time.Duration
 	extra                  string
 }
 
@@ -39,6 +41,10 @@ func (s settings) text() string {
 	line("  listen: %q", s.cluster)
 	if !s.advertised {
 		line("  advertise: %q", nowhere)
+	}
+	if s.pingInterval != 0 {
+		line("  ping_interval: %q", s.pingInterval)
+		line("  ping_max: 2")
 	}
 	line("  routes: [")
 	for _, r := range s.routes {

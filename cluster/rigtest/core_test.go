@@ -75,6 +75,32 @@ func TestCoreNetwork(t *testing.T) {
 	}
 }
 
+// TestCoreParted: a cut that lasts is noticed, and the servers find each other again after it.
+func TestCoreParted(t *testing.T) {
+	tests := []struct {
+		name string
+		cut  func(c *rigtest.Cluster, a, b *rigtest.Node)
+	}{
+		{"both directions", (*rigtest.Cluster).Cut},
+		{"one direction", (*rigtest.Cluster).CutFrom},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := rigtest.Start(t, rigtest.Config{PingInterval: time.Second})
+			requests, chatter := c.StartRequests(2, quick), c.StartChatter(quick)
+			a, b := c.Nodes[0], c.Nodes[1]
+			tt.cut(c, a, b)
+			c.WaitParted(a, b)
+			requests.Progress(50)
+			c.Heal()
+			c.WaitReady()
+			requests.Stop()
+			chatter.Stop()
+		})
+	}
+}
+
 // TestCoreSeed: servers that know one of them only find each other, and go on without it.
 func TestCoreSeed(t *testing.T) {
 	c := rigtest.Start(t, rigtest.Config{Direct: true})

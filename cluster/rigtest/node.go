@@ -158,12 +158,14 @@ func (n *Node) Connect(opts ...nats.Option) *nats.Conn {
 	return connect(n.t, n.ClientURL(), opts...)
 }
 
-// connect opens a connection that outlives everything. It knows no other servers than those of the URL.
+// connect opens a connection that outlives everything. It knows no other servers than those of the URL, and goes to another
+// one as soon as its server says that it is about to end.
 func connect(t testing.TB, url string, opts ...nats.Option) *nats.Conn {
 	t.Helper()
 	all := []nats.Option{
 		nats.MaxReconnects(-1), nats.ReconnectWait(50 * time.Millisecond), nats.ReconnectJitter(50*time.Millisecond, 0),
 		nats.Timeout(10 * time.Second), nats.IgnoreDiscoveredServers(), nats.PingInterval(time.Second), nats.MaxPingsOutstanding(3),
+		nats.LameDuckModeHandler(func(nc *nats.Conn) { _ = nc.ForceReconnect() }), // it may be closed
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // loads see what becomes of what they ask
 	}
 	var nc *nats.Conn

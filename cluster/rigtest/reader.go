@@ -45,21 +45,25 @@ func StartReader(t testing.TB, nc *nats.Conn, stream string) *Reader {
 	return r
 }
 
-// take notes a message.
+// take notes a message of the stream.
 func (r *Reader) take(m jetstream.Msg) {
 	meta, err := m.Metadata()
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if err != nil {
-		r.wrong.add("alien", "%v", err)
+		r.t.Errorf("reader of %s: %v", r.stream, err)
 		return
 	}
-	sequence, want := meta.Sequence.Stream, uint64(len(r.seen)+1)
-	if sequence != want {
+	r.note(meta.Sequence.Stream, string(m.Data()))
+}
+
+// note takes the message that is due, and complains about any other.
+func (r *Reader) note(sequence uint64, text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if want := uint64(len(r.seen) + 1); sequence != want {
 		r.wrong.add("order", "sequence %d where %d was due", sequence, want)
 		return
 	}
-	r.seen = append(r.seen, Stored{sequence, string(m.Data())})
+	r.seen = append(r.seen, Stored{sequence, text})
 }
 
 // count is how many messages were read.

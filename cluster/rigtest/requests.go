@@ -28,7 +28,7 @@ type Requests struct {
 func (c *Cluster) StartRequests(count int, pause time.Duration) *Requests {
 	c.t.Helper()
 	for _, n := range c.Nodes {
-		nc := n.Connect()
+		nc := n.Connect(nats.LameDuckModeHandler(nil)) // it works until it is closed
 		_, err := nc.QueueSubscribe(echoSubject, "rig", func(m *nats.Msg) {
 			_ = m.Respond(m.Data) // who asks asks again
 		})
