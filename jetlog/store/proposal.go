@@ -69,7 +69,9 @@ func (p *Proposal) Append(dst []byte) []byte {
 		dst[at] = commandRecord
 		dst = append(dst, p.encoded...)
 	} else {
-		dst, dst[at] = p.entry.encode(dst)
+		var kind uint8
+		dst, kind = p.entry.encode(dst)
+		dst[at] = kind // only now: dst may be another array
 	}
 	binary.LittleEndian.PutUint32(dst[at+1:], uint32(len(dst)-at-recordBytes))
 	return dst
