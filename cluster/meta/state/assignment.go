@@ -31,8 +31,34 @@ type Assignment struct {
 	Preferred string `json:"preferred"`
 	// Version counts the changes, from 1.
 	Version uint64 `json:"version"`
+	// Birth is how the replicas began.
+	Birth Birth `json:"birth"`
 	// Desired is where the stream is going; nil if it is where it should be.
 	Desired *Desired `json:"desired,omitempty"`
+}
+
+// Birth is how the replicas of a stream began, so that one of them can be made late and be like the others were.
+type Birth struct {
+	// Config is the configuration of then; nil if it has not changed since.
+	Config *config.Stream `json:"config,omitempty"`
+	// Peers are the nodes of then, Left those of them that have not been among the peers all the time since.
+	Peers []string `json:"peers"`
+	Left  []string `json:"left,omitempty"`
+}
+
+// Native tells whether a node has been to keep a replica from the beginning on, without a break: it can begin as
+// all did. Any other has to get what there is.
+func (a *Assignment) Native(node string) bool {
+	return slices.Contains(a.Birth.Peers, node) && !slices.Contains(a.Birth.Left, node)
+}
+
+// depart notes who of those from the beginning is not among the peers any more.
+func (a *Assignment) depart() {
+	for _, node := range a.Birth.Peers {
+		if a.Native(node) && !a.On(node) {
+			a.Birth.Left = append(slices.Clip(a.Birth.Left), node)
+		}
+	}
 }
 
 // Desired is a change of a stream's servers that is under way.

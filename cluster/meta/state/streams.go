@@ -32,6 +32,7 @@ func (c *CreateStream) apply(m *Machine) Result {
 	a := &Assignment{
 		ID: v.nextID, Account: c.Account, Config: c.Config, Created: c.Created,
 		Group: groupName(v.clusterID, v.nextID, &c.Config), Peers: c.Peers, Preferred: c.Peers[0], Version: 1,
+		Birth: Birth{Peers: c.Peers},
 	}
 	v.nextID++
 	m.put(nil, a)
@@ -70,6 +71,9 @@ func (c *UpdateStream) apply(m *Machine) Result {
 	next := old.clone()
 	next.Config = c.Config
 	next.Version++
+	if next.Birth.Config == nil {
+		next.Birth.Config = &old.Config
+	}
 	if Relocates(&old.Config, &c.Config) {
 		if old.Desired != nil || c.Version != old.Version {
 			return refuse(ReconfigurationRunning, "")
@@ -140,6 +144,7 @@ func (c *MoveStream) apply(m *Machine) Result {
 	v.aim(old, next, c.Peers, c.Time)
 	if c.Drop {
 		next.Peers = minus(next.Peers, []string{c.From})
+		next.depart()
 	}
 	m.put(old, next)
 	return Result{Stream: next}
@@ -156,6 +161,7 @@ func (c *Settle) apply(m *Machine) Result {
 	}
 	next := old.clone()
 	next.Peers, next.Group, next.Desired = old.Desired.Peers, old.Desired.Group, nil
+	next.depart()
 	next.Version++
 	m.put(old, next)
 	return Result{Stream: next}
