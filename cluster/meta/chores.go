@@ -16,10 +16,18 @@ const (
 	nearEnough = 64
 	// movesAtOnce bounds the streams that are given other servers in one go, so that proposals of clients come in between.
 	movesAtOnce = 64
+	// tidyEvery is how often all streams are looked at if nothing has changed: a server may have come back that one can move to.
+	tidyEvery = 5 * time.Second
 )
 
+// tidied is the state in which no stream was to be moved, and when that was so.
+type tidied struct {
+	view *state.View
+	at   time.Time
+}
+
 // chores proposes what mends what is not as it should be. Whatever fails is tried again the next time.
-func (m *Meta) chores(ctx context.Context, g *group) {
+func (m *Meta) chores(ctx context.Context, g *group, last *tidied) {
 	view := m.View()
 	m.forget(view)
 	for _, c := range m.due(view) {
@@ -28,8 +36,15 @@ func (m *Meta) chores(ctx context.Context, g *group) {
 	if err := m.mendVotes(ctx, g, m.View()); err != nil && ctx.Err() == nil {
 		m.logger.Debug("change who votes in the meta group", "error", err)
 	}
-	for _, c := range m.moves(m.View()) {
+	if view = m.View(); view == last.view && time.Since(last.at) < tidyEvery {
+		return
+	}
+	moves := m.moves(view)
+	for _, c := range moves {
 		m.propose(ctx, g, c)
+	}
+	if len(moves) == 0 {
+		*last = tidied{view, time.Now()}
 	}
 }
 

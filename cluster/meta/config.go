@@ -28,6 +28,10 @@ type Config struct {
 	Calls Calls
 	// Connected returns the nodes that can be reached now, without this one.
 	Connected func() []string
+	// Campaign lets this server stand for election at once, as if its leader had asked it to. Nil: only timeouts do.
+	Campaign func()
+	// Reached tells whether most of some voters reach a node, as far as that is known. Nil: that is not known.
+	Reached func(voters []string, node string) bool
 	// Expected is how many servers a new cluster has: what was configured, or what the routes imply; 0 if that is
 	// not known, then this server only joins others.
 	Expected func() int
@@ -82,10 +86,12 @@ const (
 	// callTimeout bounds a call that is not a proposal.
 	callTimeout = time.Second
 
-	formEvery   = 250 * time.Millisecond
-	lookEvery   = 5 * time.Second
-	choreEvery  = 500 * time.Millisecond
-	reportEvery = 2 * time.Second
+	formEvery  = 250 * time.Millisecond
+	lookEvery  = 5 * time.Second
+	choreEvery = 500 * time.Millisecond
+	// lookForLeaderEvery is how soon it is noticed at the latest that the leader has gone.
+	lookForLeaderEvery = 100 * time.Millisecond
+	reportEvery        = 2 * time.Second
 	// reportFresh is how old a report may be that something is decided on.
 	reportFresh = 3 * reportEvery
 )

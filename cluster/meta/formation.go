@@ -109,19 +109,16 @@ func decide(me *hello, answers map[string]*hello, fresh func() string) step {
 	}
 	first := me.Sees[0]
 	if first == me.Member.Node {
-		if me.Plan != nil && slices.Equal(me.Plan.nodes(), me.Sees) {
+		if next := newPlan(me, answers, ""); me.Plan.sameFounders(next) {
 			return step{why: "not all servers have promised the plan yet"}
 		}
 		return step{verb: promise, plan: newPlan(me, answers, fresh())}
 	}
 	theirs := answers[first].Plan
-	if theirs == nil || !slices.Equal(theirs.nodes(), me.Sees) {
+	switch {
+	case !theirs.sameFounders(newPlan(me, answers, "")):
 		return step{why: "the server " + answers[first].Member.Name + " has not made a plan yet"}
-	}
-	if own := theirs.founder(me.Member.Node); own.Instance != me.Member.Instance {
-		return step{why: "the plan of the server " + answers[first].Member.Name + " is an old one"}
-	}
-	if theirs.is(me.Plan) {
+	case theirs.is(me.Plan):
 		return step{why: "not all servers have promised the plan yet"}
 	}
 	return step{verb: promise, plan: theirs}
@@ -206,6 +203,13 @@ func names(me *hello, answers map[string]*hello) string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, ", ")
+}
+
+// sameFounders tells whether two plans have the same founders, none of which has lost what it had.
+func (p *plan) sameFounders(o *plan) bool {
+	return p != nil && slices.EqualFunc(p.Founders, o.Founders, func(a, b state.Member) bool {
+		return a.Node == b.Node && a.Instance == b.Instance
+	})
 }
 
 // nodes returns the founders' nodes, in order.

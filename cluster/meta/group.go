@@ -154,11 +154,13 @@ func (m *Meta) observe(g *group) {
 	})
 	g.raft.RegisterObserver(o)
 	defer g.raft.DeregisterObserver(o)
-	again := time.NewTicker(choreEvery) // observations may be dropped
+	again := time.NewTicker(lookForLeaderEvery) // observations may be dropped
 	defer again.Stop()
+	c := &campaign{m: m}
 	for m.current() == g {
 		_, id := g.raft.LeaderWithID()
 		m.leader.set(string(id))
+		c.look(g)
 		select {
 		case <-seen:
 		case <-again.C:
@@ -209,6 +211,7 @@ func (m *Meta) lead(ctx context.Context, g *group) {
 	defer g.leading.Store(false)
 	chores := time.NewTicker(choreEvery)
 	defer chores.Stop()
+	var last tidied
 	for ready := false; ; {
 		if !ready {
 			if err := m.takeOver(ctx, g); err != nil {
@@ -219,7 +222,7 @@ func (m *Meta) lead(ctx context.Context, g *group) {
 			}
 		}
 		if ready {
-			m.chores(ctx, g)
+			m.chores(ctx, g, &last)
 		}
 		select {
 		case <-ctx.Done():

@@ -84,12 +84,11 @@ func (m *Meta) hello() *hello {
 	sees := append(m.cfg.Connected(), m.self)
 	slices.Sort(sees)
 	leader, _, _ := m.leader.get()
+	h := &hello{Size: m.cfg.Expected(), Sees: slices.Compact(sees), Leader: leader}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return &hello{
-		Member: m.cfg.Self, Size: m.cfg.Expected(), Sees: slices.Compact(sees),
-		Plan: m.formation.Plan, Formed: m.formation.Formed, Leader: leader,
-	}
+	h.Member, h.Plan, h.Formed = m.describe, m.formation.Plan, m.formation.Formed
+	return h
 }
 
 // ask says hello to others, and returns what they say.
@@ -183,7 +182,7 @@ type report struct {
 func (m *Meta) askToJoin(node, clusterID string) string {
 	ctx, cancel := context.WithTimeout(m.ctx, proposeTimeout)
 	defer cancel()
-	v, err := m.tell(ctx, node, serviceJoin, &request{ClusterID: clusterID, Member: m.cfg.Self})
+	v, err := m.tell(ctx, node, serviceJoin, &request{ClusterID: clusterID, Member: m.description()})
 	switch {
 	case err != nil:
 		return "the cluster's leader has not answered: " + err.Error()
@@ -263,7 +262,7 @@ func (m *Meta) report() {
 	if g == nil || leader == "" {
 		return
 	}
-	q := &request{ClusterID: m.clusterID(), Member: m.cfg.Self, Applied: g.raft.AppliedIndex()}
+	q := &request{ClusterID: m.clusterID(), Member: m.description(), Applied: g.raft.AppliedIndex()}
 	if m.cfg.Usage != nil {
 		q.Usage = m.cfg.Usage()
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,7 +34,8 @@ type Meta struct {
 	formed chan struct{} // closed when the server belongs to a cluster
 	once   sync.Once     // of halt
 
-	mu        sync.Mutex // guards everything below; nobody is called while it is held
+	mu        sync.Mutex   // guards everything below; nobody is called while it is held
+	describe  state.Member // this server, as it describes itself
 	formation formation
 	group     *group // nil as long as raft does not run
 	closed    bool
@@ -74,7 +76,8 @@ func Open(cfg Config) (*Meta, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the meta group: %w", err)
 	}
-	m.formation, m.cfg.Self.Instance = *f, f.Instance
+	m.formation, m.describe = *f, cfg.Self
+	m.describe.Instance = f.Instance
 	open := cfg.Store
 	if open == nil {
 		open = openBolt
@@ -162,6 +165,20 @@ func (m *Meta) Err() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.halted
+}
+
+// Describe changes what the server says of itself: its tags, and what its streams may reserve. The others hear of it within seconds.
+func (m *Meta) Describe(tags []string, maxStoreBytes, maxMemoryBytes int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.describe.Tags, m.describe.MaxStoreBytes, m.describe.MaxMemoryBytes = slices.Clone(tags), maxStoreBytes, maxMemoryBytes
+}
+
+// description is what the server says of itself.
+func (m *Meta) description() state.Member {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.describe
 }
 
 // Formed is closed when the server belongs to a cluster.

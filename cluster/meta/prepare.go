@@ -101,9 +101,10 @@ func keep(a *state.Assignment) []string {
 // place finds servers for a new stream, and counts it as theirs until done is called: others are placed at the same time.
 func (m *Meta) place(view *state.View, need state.Request) (peers []string, done func(), err error) {
 	need.UniqueTag = m.cfg.UniqueTag
+	connected := m.cfg.Connected()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	peers, err = state.Place(need, m.serversLocked(view))
+	peers, err = state.Place(need, m.serversLocked(view, connected))
 	if err != nil {
 		return nil, func() {}, err
 	}
@@ -130,14 +131,14 @@ func (m *Meta) countLocked(peers []string, need *state.Request, sign int) {
 
 // servers are the members as placement sees them now.
 func (m *Meta) servers(view *state.View) []state.Server {
+	connected := m.cfg.Connected()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.serversLocked(view)
+	return m.serversLocked(view, connected)
 }
 
-// serversLocked is servers for who holds mu.
-func (m *Meta) serversLocked(view *state.View) []state.Server {
-	connected := m.cfg.Connected()
+// serversLocked is servers for who holds mu and has asked who can be reached.
+func (m *Meta) serversLocked(view *state.View, connected []string) []state.Server {
 	var all []state.Server
 	for member := range view.Members() {
 		s := state.Server{Member: member, Online: member.Node == m.self || slices.Contains(connected, member.Node)}

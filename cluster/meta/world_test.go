@@ -27,6 +27,8 @@ const dir = "/js/meta"
 type world struct {
 	t    *testing.T
 	size int // how many servers a new cluster is to have
+	// impatient servers stand for election as soon as they see that the leader is lost.
+	impatient bool
 
 	mu      sync.Mutex // guards everything below
 	servers map[string]*server
@@ -183,6 +185,7 @@ func (s *server) tryStart() error {
 		Self: state.Member{Node: s.node, Name: s.name, Cluster: "C", Tags: s.tags, MaxStoreBytes: -1, MaxMemoryBytes: -1, Level: 1},
 		FS:   disk, Dir: dir, Store: func(string) (meta.Store, error) { return s.store, nil },
 		Raft: s.newTransport, Calls: s, Connected: s.connected, Expected: func() int { return s.size },
+		Campaign: s.campaign, Reached: s.w.reached,
 		Usage:  func() meta.Usage { s.mu.Lock(); defer s.mu.Unlock(); return s.usage },
 		Halted: func(err error) { s.mu.Lock(); defer s.mu.Unlock(); s.halted = err },
 		Logger: slog.New(slog.NewTextHandler(s.w.log, &slog.HandlerOptions{Level: slog.LevelDebug})).With("on", s.name),
@@ -224,6 +227,30 @@ func (s *server) newTransport() raft.Transport {
 	s.mu.Unlock()
 	s.w.connect()
 	return t
+}
+
+// campaign lets raft stand for election, as another server could.
+func (s *server) campaign() {
+	t := s.raft()
+	if s.w.impatient && t != nil {
+		_, other := raft.NewInmemTransport("")
+		other.Connect(t.LocalAddr(), t)
+		go func() {
+			var r raft.TimeoutNowResponse
+			_ = other.TimeoutNow(raft.ServerID(s.node), t.LocalAddr(), &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: 3}}, &r)
+		}()
+	}
+}
+
+// reached tells whether most of some nodes reach one.
+func (w *world) reached(voters []string, node string) bool {
+	n := 0
+	for _, v := range voters {
+		if v == node || w.reach(v, node) {
+			n++
+		}
+	}
+	return n > len(voters)/2
 }
 
 // connected returns the nodes that can be reached.

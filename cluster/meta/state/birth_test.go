@@ -30,7 +30,9 @@ func carryOut(t *testing.T, commands ...state.Command) *state.Assignment {
 
 // TestBirth has a stream remember how its replicas began, and who has been there since.
 func TestBirth(t *testing.T) {
-	member := func(node string) *state.Admit { return &state.Admit{Member: state.Member{Node: node, Name: node, Level: 1}} }
+	member := func(node string) *state.Admit {
+		return &state.Admit{Member: state.Member{Node: node, Name: node, Level: 1}}
+	}
 	found := &state.Found{ClusterID: "c", Members: []state.Member{{Node: "a", Name: "a", Level: 1}, {Node: "b", Name: "b", Level: 1}, {Node: "c", Name: "c", Level: 1}}}
 	cfg := config.Stream{Name: "S", Subjects: []string{"s"}, Replicas: 3}
 	bigger := cfg
