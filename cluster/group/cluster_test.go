@@ -29,6 +29,8 @@ type node struct {
 	machine *machine
 	leads   uint64 // the term of Lead without Follow
 	failed  chan error
+
+	compared [][2]uint64 // index and hash at Compare
 }
 
 // cluster is a group on some nodes.
@@ -113,6 +115,13 @@ func (n *node) start() {
 			n.leads = 0
 		},
 		Failed: func(err error) { n.failed <- err },
+		Compare: func(index uint64) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			n.compared = append(n.compared, [2]uint64{index, m.hash})
+		},
 	})
 	if err != nil {
 		n.c.t.Fatalf("open %s: %v", n.name, err)

@@ -160,11 +160,35 @@ func (l *entryLog) DeleteRange(first, last uint64) error {
 // stable keeps the term and the vote in the log.
 type stable struct{ g *Group }
 
+// begin sees to it that the term is not before that of the place where the replica begins. Raft goes by what it kept alone.
+func (s *stable) begin(term uint64) error {
+	now, err := s.GetUint64([]byte(keyTerm))
+	if err != nil && !errors.Is(err, errUnset) {
+		return fmt.Errorf("read the term: %w", err)
+	}
+	if now >= term || term <= 1 { // the first election is in term 1 anyway
+		return nil
+	}
+	return s.g.cfg.Log.Set(keyTerm, binary.LittleEndian.AppendUint64(nil, term))
+}
+
+// The keys of raft that matter here.
+const (
+	keyTerm     = "CurrentTerm"
+	keyVoteTerm = "LastVoteTerm"
+)
+
+// errNoVote says that a replica which waits for a checkpoint gives no votes: it may have given one before it lost its state.
+var errNoVote = errors.New("a replica without a state has no vote")
+
 // errUnset has the text by which raft knows that a key was never set.
 var errUnset = errors.New("not found")
 
 // Set keeps a value. What is there already is not written again.
 func (s *stable) Set(key, value []byte) error {
+	if string(key) == keyVoteTerm && s.g.cfg.Machine.Place().Index == 0 {
+		return errNoVote
+	}
 	if old := s.g.cfg.Log.Value(string(key)); old != nil && string(old) == string(value) {
 		return nil
 	}

@@ -25,6 +25,7 @@ type kind uint8
 const (
 	kindRecords kind = iota // for the machine
 	kindBarrier             // tells a new leader that all before it is applied
+	kindCompare             // has each replica look at its state as of then
 )
 
 // envelope is the head of an entry.
@@ -58,7 +59,7 @@ func decodeEnvelope(b []byte) (e envelope, records []byte, err error) {
 	e.group = binary.LittleEndian.Uint64(b[2:])
 	e.instance = binary.LittleEndian.Uint64(b[10:])
 	e.number = binary.LittleEndian.Uint64(b[18:])
-	if e.kind > kindBarrier {
+	if e.kind > kindCompare {
 		return e, nil, fmt.Errorf("an entry of kind %d, which this server does not know", e.kind)
 	}
 	return e, b[envelopeBytes:], nil

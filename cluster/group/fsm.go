@@ -50,9 +50,15 @@ func (f *fsm) apply(l *raft.Log) error {
 	if e.group != g.cfg.ID {
 		return fmt.Errorf("it is of group %d, not of %d", e.group, g.cfg.ID)
 	}
-	if e.kind == kindBarrier {
+	switch e.kind {
+	case kindBarrier:
 		if e.instance == g.instance {
 			g.caughtUp(l.Term)
+		}
+		return nil
+	case kindCompare:
+		if g.cfg.Compare != nil {
+			g.cfg.Compare(l.Index)
 		}
 		return nil
 	}

@@ -44,6 +44,9 @@ type Config struct {
 	// Failed is called once, by a goroutine of its own, when the replica cannot go on: its log or its machine failed. It
 	// takes no further part. The host closes it and decides. Nil to do without.
 	Failed func(err error)
+	// Compare is called on each replica when all before the entry at index is applied and nothing behind it, after a leader's
+	// Group.Compare. It must be quick. Nil for nothing.
+	Compare func(index uint64)
 	// Campaign has the transport tell this replica to campaign at once. Nil: through Transport.TimeoutNow to itself.
 	Campaign func() error
 	// Progress is how far a peer is known to be and when it was heard of last, if the transport knows. With nil, the group
@@ -113,6 +116,10 @@ func Open(cfg Config) (*Group, error) {
 	g.ctx, g.end = context.WithCancel(context.Background())
 	g.log, g.votes, g.places, g.courier = newEntryLog(g), &stable{g: g}, &snapshots{g: g}, newCourier(g)
 	if err := g.log.reconcile(place); err != nil {
+		g.end()
+		return nil, fmt.Errorf("open group %d: %w", cfg.ID, err)
+	}
+	if err := g.votes.begin(place.Term); err != nil {
 		g.end()
 		return nil, fmt.Errorf("open group %d: %w", cfg.ID, err)
 	}

@@ -24,7 +24,7 @@ func newRaftLogger(out *slog.Logger) hclog.Logger { return &raftLogger{out: out}
 var daily = [...]string{
 	"failed to heartbeat to", "failed to appendEntries to", "failed to make requestVote RPC", "failed to pipeline appendEntries",
 	"failed to start pipeline replication", "failed to get log", "failed to send snapshot to", "failed to install snapshot",
-	"peer has newer term", "failed to create snapshot to install",
+	"failed to persist vote", "peer has newer term", "failed to create snapshot to install",
 }
 
 // level is how loud a line is for us.

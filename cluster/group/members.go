@@ -148,7 +148,7 @@ func (g *Group) StepDown(ctx context.Context, to string) error {
 // successor is the voter that leadership can go to.
 func (g *Group) successor(to string) (raft.Server, error) {
 	g.mu.Lock()
-	leads := g.role.told != 0 && g.role.told == g.role.term
+	leads := g.role.leads()
 	g.mu.Unlock()
 	if !leads {
 		return raft.Server{}, ErrNotLeader
@@ -209,9 +209,15 @@ func (g *Group) resume() {
 	g.pump(false)
 }
 
-// Campaign has this replica ask for votes at once, whoever leads. The host does so when the leader is dead, and only for a follower with a
-// vote: raft does not check.
+// Campaign has this replica ask for votes at once, whoever leads: the host knows that the leader is dead. It must be a
+// follower with a vote, which raft does not check.
 func (g *Group) Campaign() error {
+	if s, ok := g.member(g.cfg.Self); !ok || s.Suffrage != raft.Voter {
+		return fmt.Errorf("campaign in group %d: %w", g.cfg.ID, ErrNotMember)
+	}
+	if g.raft.State() != raft.Follower || g.failed() != nil {
+		return fmt.Errorf("campaign in group %d: %w", g.cfg.ID, ErrConflict)
+	}
 	if g.cfg.Campaign != nil {
 		return g.cfg.Campaign()
 	}

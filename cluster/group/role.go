@@ -85,6 +85,9 @@ const (
 	follow
 )
 
+// leads reports whether the host was told to lead, and still may.
+func (r *role) leads() bool { return r.told != 0 && r.told == r.term }
+
 // next is what is to be done now.
 func (r *role) next() step {
 	switch {
@@ -106,7 +109,7 @@ func (g *Group) teller() {
 		case nothing:
 			return
 		case ask:
-			g.barrier()
+			g.mark(kindBarrier)
 		case lead:
 			g.logger.Debug("leads", "group", g.cfg.ID, "term", term)
 			if g.cfg.Lead != nil {
@@ -123,19 +126,25 @@ func (g *Group) teller() {
 	}
 }
 
-// barrier has an entry without records replicated.
-func (g *Group) barrier() {
-	e := envelope{kind: kindBarrier, group: g.cfg.ID, instance: g.instance}
+// mark has an entry without records replicated.
+func (g *Group) mark(k kind) {
+	e := envelope{kind: k, group: g.cfg.ID, instance: g.instance}
 	g.raft.ApplyLog(raft.Log{Data: e.append(nil)}, 0)
 }
 
 // Nudge has a leader replicate something now, so that a peer that raft has given up for a while is tried again. It does
 // not wait.
-func (g *Group) Nudge() {
+func (g *Group) Nudge() { g.markSoon(kindBarrier) }
+
+// Compare has a leader ask all replicas to look at their state at the same entry: Config.Compare is called on each. It
+// does not wait, and nothing happens where nobody leads.
+func (g *Group) Compare() { g.markSoon(kindCompare) }
+
+func (g *Group) markSoon(k kind) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.role.told != 0 && g.role.told == g.role.term && !g.line.paused && g.ctx.Err() == nil {
-		g.wg.Go(g.barrier)
+	if g.role.leads() && !g.line.paused && g.ctx.Err() == nil {
+		g.wg.Go(func() { g.mark(k) })
 	}
 }
 

@@ -44,7 +44,7 @@ func (g *Group) Status() Status {
 	g.mu.Lock()
 	s := Status{
 		LeaderSince: g.info.leaderSince, Failed: g.err,
-		Leads: g.role.told != 0 && g.role.told == g.role.term,
+		Leads: g.role.leads(),
 	}
 	g.mu.Unlock()
 	_, leader := r.LeaderWithID()
@@ -58,6 +58,20 @@ func (g *Group) Status() Status {
 		s.Peers = append(s.Peers, g.peer(m, &s))
 	}
 	return s
+}
+
+// Leader is Status.Leader alone, for who asks often.
+func (g *Group) Leader() string {
+	_, leader := g.raft.LeaderWithID()
+	return string(leader)
+}
+
+// LeaderCommit is the commit index while this replica leads, else 0.
+func (g *Group) LeaderCommit() uint64 {
+	if g.raft.State() != raft.Leader {
+		return 0
+	}
+	return g.raft.CommitIndex()
 }
 
 // peer is what is known of a member.
