@@ -110,23 +110,27 @@ func TestStreamLeaderAway(t *testing.T) {
 		name  string
 		fault func(c *rigtest.Cluster, leader *rigtest.Node)
 		heal  func(leader *rigtest.Node)
+		fails string // why the incumbent does not do it
 	}{
-		{"cut", func(c *rigtest.Cluster, leader *rigtest.Node) { c.Isolate(leader) }, nil},
+		{"cut", func(c *rigtest.Cluster, leader *rigtest.Node) { c.Isolate(leader) }, nil, ""},
 		{"nobody hears it", func(c *rigtest.Cluster, leader *rigtest.Node) {
 			for _, n := range c.Others(leader) {
 				c.CutFrom(leader, n)
 			}
-		}, nil},
+		}, nil, ""},
 		{"it hears nobody", func(c *rigtest.Cluster, leader *rigtest.Node) {
 			for _, n := range c.Others(leader) {
 				c.CutFrom(n, leader)
 			}
-		}, nil},
-		{"paused", func(_ *rigtest.Cluster, leader *rigtest.Node) { leader.Pause() }, (*rigtest.Node).Resume},
+		}, nil, "ids of messages that the leader could not replicate stay in process"},
+		{"paused", func(_ *rigtest.Cluster, leader *rigtest.Node) { leader.Pause() }, (*rigtest.Node).Resume, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, others)
+			if tt.fails != "" && w.Program.Dialect == rigtest.Incumbent {
+				t.Skip(tt.fails)
+			}
 			leader := w.Leader(w.nc, stream)
 			// Clients of the leader itself may have to wait until it is back, and lose nothing either.
 			left := rigtest.StartWriters(t, rigtest.Connect(t, []*rigtest.Node{leader}), w.ledger, stream, "left", 2, quick)

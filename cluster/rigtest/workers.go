@@ -124,12 +124,12 @@ func (w *Workers) watch() {
 	}
 }
 
-// info is what the consumer's leader says.
+// info is what the consumer's leader says. An answer that names no leader is nobody's word.
 func (w *Workers) info() (*jetstream.ConsumerInfo, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), attemptTimeout)
 	defer cancel()
 	info, err := w.consumer.Info(ctx)
-	if err == nil && info.Cluster != nil && info.Cluster.Leader == "" {
+	if err == nil && (info.Cluster == nil || info.Cluster.Leader == "") {
 		err = fmt.Errorf("consumer %s of %s has no leader", w.name, w.stream)
 	}
 	return info, err
@@ -140,11 +140,7 @@ func (w *Workers) see(info *jetstream.ConsumerInfo) {
 	defer w.mu.Unlock()
 	floor := info.AckFloor.Stream
 	if floor < w.floor {
-		leader := ""
-		if info.Cluster != nil {
-			leader = info.Cluster.Leader
-		}
-		w.wrong.add("floor", "the ack floor is %d on %s, after it was %d", floor, leader, w.floor)
+		w.wrong.add("floor", "the ack floor is %d on %s, after it was %d", floor, info.Cluster.Leader, w.floor)
 	}
 	w.floor = max(w.floor, floor)
 }
