@@ -118,6 +118,7 @@ var layers = []layer{
 	{"server/msgtrace", "headers", ""},
 	{"server/engine/chunks", "", ""},
 	{"server/engine/outbound", "server/engine/chunks", ""},
+	{"server/engine/lines", "server/engine/chunks server/engine/sockets server/engine/outbound", ""},
 	{"server/engine/intern", "", ""},
 	{"server/engine/sockets", "", xsys},
 	{"server/engine/replies", "", ""},
@@ -127,7 +128,7 @@ var layers = []layer{
 	{"server/engine/frames", "", ""},
 	{"server/engine/demand", "server/accounts", ""},
 	{"server/engine/peers", "subjects server/accounts", ""},
-	{"server/engine", "subjects headers cluster/mesh server/wire server/accounts server/monitor server/websocket server/logs server/msgtrace server/engine/chunks server/engine/replies server/engine/reserved server/engine/latency server/engine/interest server/engine/intern server/engine/sockets server/engine/outbound server/engine/frames server/engine/demand server/engine/peers", ""},
+	{"server/engine", "subjects headers cluster/mesh server/wire server/accounts server/monitor server/websocket server/logs server/msgtrace server/engine/chunks server/engine/replies server/engine/reserved server/engine/latency server/engine/interest server/engine/intern server/engine/sockets server/engine/outbound server/engine/lines server/engine/frames server/engine/demand server/engine/peers", ""},
 	// 4: services on the bus.
 	{"server/system", "subjects headers server/wire server/accounts server/monitor server/logs server/msgtrace server/engine", compress + "/s2"},
 	{"server/jetstream/backup", "subjects headers jetlog/config jetlog/command jetlog jetlog/body", compress + "/s2"},
@@ -174,7 +175,7 @@ var layers = []layer{
 }
 
 // testMay is what the tests of every package may import besides the package's own row.
-const testMay = "subjects headers conf jetlog/vfs jetlog/store jetlog/rescue server server/servertest cluster/transport/transporttest"
+const testMay = "subjects headers conf jetlog/vfs jetlog/store jetlog/rescue server server/servertest cluster/transport/transporttest cluster/meta/metatest"
 
 // Limits. The aims are lower and stand in CONTRIBUTING.md.
 const (

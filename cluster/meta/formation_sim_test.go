@@ -48,7 +48,7 @@ func TestFormsInAllOrders(t *testing.T) {
 				inWorld(t, len(size), size, func(t *testing.T, w *world) {
 					for _, name := range order {
 						w.of(string(name)).start()
-						time.Sleep(700 * time.Millisecond)
+						pass(700 * time.Millisecond)
 					}
 					w.eventually("all are together", 20*time.Second, func() bool { return w.together(size) })
 					if got := w.voters(); got != size {
@@ -142,7 +142,7 @@ func TestPartsDoNotForm(t *testing.T) {
 		for _, name := range "abc" {
 			w.of(string(name)).start()
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		for _, s := range w.all() {
 			if s.meta.View().ClusterID() != "" || !strings.Contains(s.meta.Waiting(), "servers see one another") {
 				t.Errorf("%s is in cluster %q, waiting: %s", s.name, s.meta.View().ClusterID(), s.meta.Waiting())
@@ -160,7 +160,7 @@ func TestPartsOfFive(t *testing.T) {
 		for _, name := range "abcde" {
 			w.of(string(name)).start()
 		}
-		time.Sleep(30 * time.Second)
+		pass(30 * time.Second)
 		for _, s := range w.all() {
 			if s.meta.View().ClusterID() != "" {
 				t.Errorf("%s is in a cluster", s.name)
@@ -184,7 +184,7 @@ func TestWipedBeforeFormed(t *testing.T) {
 					}
 				}
 				for range 100 {
-					time.Sleep(20 * time.Millisecond)
+					pass(20 * time.Millisecond)
 				}
 				if v.up() {
 					t.Skip("it was formed before")
@@ -217,7 +217,7 @@ func TestHintsWhileWaiting(t *testing.T) {
 					s.size = test.sizes[i]
 					s.start()
 				}
-				time.Sleep(10 * time.Second)
+				pass(10 * time.Second)
 				if got := w.of("a").meta.Waiting(); !strings.Contains(got, test.want) {
 					t.Errorf("a waits because %q, want %q in it", got, test.want)
 				}
@@ -231,7 +231,7 @@ func TestSameNames(t *testing.T) {
 		a, twin := w.of("a"), w.add("a", "z0000000")
 		a.start()
 		twin.start()
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		if got := twin.meta.Waiting(); !strings.Contains(got, "same name") {
 			t.Errorf("the twin waits because %q", got)
 		}
@@ -272,7 +272,7 @@ func TestTwoClustersMeet(t *testing.T) {
 		c := w.of("c")
 		c.size = 0
 		c.start()
-		time.Sleep(30 * time.Second)
+		pass(30 * time.Second)
 		if a, b := w.of("a").meta.View(), w.of("b").meta.View(); a.ClusterID() == b.ClusterID() || a.Size() != 1 || b.Size() != 1 {
 			t.Error("the clusters have mixed")
 		}
@@ -294,7 +294,7 @@ func TestLostDirectory(t *testing.T) {
 				w.of("d").start()
 				w.eventually("d has joined", 20*time.Second, func() bool { return w.together("abcd") })
 				w.of(victim).wipe(w.of(victim).node).start()
-				time.Sleep(20 * time.Second)
+				pass(20 * time.Second)
 				if got := w.of(victim).meta.Waiting(); !strings.Contains(got, "kept its") {
 					t.Errorf("%s waits because %q", victim, got)
 				}

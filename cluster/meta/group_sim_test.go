@@ -154,7 +154,7 @@ func TestImpatient(t *testing.T) {
 			w.split(false, []*server{old}, w.others(old))
 			w.eventually("all are together again", 10*time.Second, func() bool { return w.together("abc") })
 			terms := w.leader().meta.Status().Term
-			time.Sleep(time.Minute)
+			pass(time.Minute)
 			if after := w.leader().meta.Status().Term; after != terms {
 				t.Errorf("there were elections without need: term %d became %d", terms, after)
 			}
@@ -187,7 +187,7 @@ func TestMinority(t *testing.T) {
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("it took %v", took)
 		}
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		began = time.Now()
 		if _, err := alone.create("late", 1); !errors.Is(err, meta.ErrNoLeader) || time.Since(began) > 0 {
 			t.Errorf("without a leader for long: got %v after %v", err, time.Since(began))
@@ -232,7 +232,7 @@ func TestWipedServer(t *testing.T) {
 			t.Errorf("settle: code %d, %v", code, err)
 		}
 		victim.start() // the old disk is back, under the same name
-		time.Sleep(15 * time.Second)
+		pass(15 * time.Second)
 		if err := victim.meta.Err(); err == nil || !strings.Contains(err.Error(), "removed") {
 			t.Errorf("the old node goes on: %v", err)
 		}
@@ -244,7 +244,7 @@ func TestNameIsTaken(t *testing.T) {
 	inCluster(t, "abc", func(t *testing.T, w *world) {
 		twin := w.add("b", "z0000000")
 		twin.start()
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		if got := twin.meta.Waiting(); !strings.Contains(got, "same name") {
 			t.Errorf("the twin waits because %q", got)
 		}
@@ -426,7 +426,7 @@ func TestRescue(t *testing.T) {
 		w.of("b").stop()
 		w.of("c").stop()
 		a, d := w.of("a"), w.of("d")
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		if _, err := a.create("x", 1); !errors.Is(err, meta.ErrNoLeader) {
 			t.Fatalf("it goes on with one of three: %v", err)
 		}
@@ -464,7 +464,7 @@ func TestRescueIsNotNeeded(t *testing.T) {
 	inCluster(t, "abc", func(t *testing.T, w *world) {
 		leader := w.leader()
 		leader.stop()
-		time.Sleep(1600 * time.Millisecond) // nobody leads yet, but two are enough
+		pass(1600 * time.Millisecond) // nobody leads yet, but two are enough
 		err := w.all()[0].meta.Rescue(t.Context(), meta.RescueWord)
 		if err == nil || !strings.Contains(err.Error(), "which is enough") && !strings.Contains(err.Error(), "has a leader") {
 			t.Errorf("got %v", err)
@@ -489,7 +489,7 @@ func TestSnapshots(t *testing.T) {
 				through.must(&state.DeleteStream{Account: "A", Name: fmt.Sprint("s", i%50)})
 			}
 		}
-		time.Sleep(2 * time.Minute) // snapshots are taken now and then
+		pass(2 * time.Minute) // snapshots are taken now and then
 		for i := range 100 {
 			through.must(&state.DeleteStream{Account: "A", Name: fmt.Sprint("s", 25+i%25)})
 			through.mustCreate(fmt.Sprint("s", 25+i%25), 1)
@@ -560,10 +560,10 @@ func TestWatch(t *testing.T) {
 		s.mustCreate("y", 1)
 		s.must(&state.DeleteStream{Account: "A", Name: "x"})
 		s.must(&state.Evacuate{Node: "a"})
-		time.Sleep(200 * time.Millisecond)
+		pass(200 * time.Millisecond)
 		stop()
 		s.mustCreate("z", 1)
-		time.Sleep(200 * time.Millisecond)
+		pass(200 * time.Millisecond)
 		mu.Lock()
 		defer mu.Unlock()
 		if got, want := strings.Join(seen, ", "), "new x, changed x from 1 to 2, new y, gone x, members"; got != want {
@@ -578,7 +578,7 @@ func TestReports(t *testing.T) {
 		w.of("b").mu.Lock()
 		w.of("b").usage = meta.Usage{Streams: 7, FreeBytes: 99}
 		w.of("b").mu.Unlock()
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		for _, p := range w.leader().meta.Status().Peers {
 			if !p.Online || !p.Current || p.Lag < 0 || !p.Voter || (p.Name == "b") != (p.Usage.Streams == 7) {
 				t.Errorf("got %+v", p)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -67,11 +68,14 @@ func inWorld(t *testing.T, size int, names string, test func(t *testing.T, w *wo
 		}
 		defer func() {
 			w.stopAll()
-			time.Sleep(time.Minute) // for calls that are under way
+			pass(time.Minute) // for calls that are under way
 		}()
 		test(t, w)
 	})
 }
+
+// pass lets virtual time pass.
+func pass(d time.Duration) { <-time.After(d) }
 
 // add adds a machine with an empty disk.
 func (w *world) add(name, node string) *server {
@@ -282,7 +286,7 @@ func (s *server) Call(ctx context.Context, node, service string, payload []byte)
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		time.Sleep(time.Millisecond)
+		pass(time.Millisecond)
 		s.w.mu.Lock()
 		to := s.w.servers[node]
 		s.w.mu.Unlock()
@@ -294,7 +298,7 @@ func (s *server) Call(ctx context.Context, node, service string, payload []byte)
 			return
 		}
 		b, err := handler(ctx, s.node, payload)
-		time.Sleep(time.Millisecond)
+		pass(time.Millisecond)
 		if !s.w.reach(s.node, node) {
 			b, err = nil, errors.New("connection lost")
 		}
@@ -372,22 +376,22 @@ func (w *world) eventually(what string, within time.Duration, ok func() bool) {
 		if time.Now().After(end) {
 			w.t.Fatalf("after %v it is not so that %s\n%s", within, what, w.describe())
 		}
-		time.Sleep(50 * time.Millisecond)
+		pass(50 * time.Millisecond)
 		w.revive()
 	}
 }
 
 // describe tells how everybody is.
 func (w *world) describe() string {
-	text := ""
+	var text strings.Builder
 	for _, s := range w.all() {
 		status := s.meta.Status()
-		text += fmt.Sprintf("%s: cluster %q, leader %q, %d voters, halted %v, waiting %q\n", s.node, status.ClusterID, status.Leader, status.Voters, s.meta.Err(), s.meta.Waiting())
+		text.WriteString(fmt.Sprintf("%s: cluster %q, leader %q, %d voters, halted %v, waiting %q\n", s.node, status.ClusterID, status.Leader, status.Voters, s.meta.Err(), s.meta.Waiting()))
 		for _, p := range status.Peers {
-			text += fmt.Sprintf("    %s voter %v online %v current %v lag %d replaces %q\n", p.Node, p.Voter, p.Online, p.Current, p.Lag, p.Replaces)
+			text.WriteString(fmt.Sprintf("    %s voter %v online %v current %v lag %d replaces %q\n", p.Node, p.Voter, p.Online, p.Current, p.Lag, p.Replaces))
 		}
 	}
-	return text
+	return text.String()
 }
 
 // leader returns the server that leads, nil for none or more than one.
@@ -430,13 +434,13 @@ func (w *world) voters() string {
 	if leads == nil {
 		return "no leader"
 	}
-	text := ""
+	var text strings.Builder
 	for _, p := range leads.meta.Status().Peers {
 		if p.Voter {
-			text += p.Name
+			text.WriteString(p.Name)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // stream returns a configuration.
@@ -462,7 +466,7 @@ func (s *server) mustCreate(name string, replicas int) *state.Assignment {
 				return r.Stream
 			}
 		}
-		time.Sleep(500 * time.Millisecond)
+		pass(500 * time.Millisecond)
 		s.w.revive()
 	}
 	s.w.t.Fatalf("create %s on %s: %v", name, s.name, err)

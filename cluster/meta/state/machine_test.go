@@ -251,7 +251,8 @@ func TestVerdicts(t *testing.T) {
 		{"remove", nil, &state.RemoveMember{Node: "a"}, 0},
 		{"remove twice", []state.Command{&state.RemoveMember{Node: "a"}}, &state.RemoveMember{Node: "a"}, state.ServerNotMember},
 		{
-			"remove the last", []state.Command{&state.RemoveMember{Node: "a"}, &state.RemoveMember{Node: "b"}, &state.RemoveMember{Node: "c"}, &state.RemoveMember{Node: "d"}},
+			"remove the last",
+			[]state.Command{&state.RemoveMember{Node: "a"}, &state.RemoveMember{Node: "b"}, &state.RemoveMember{Node: "c"}, &state.RemoveMember{Node: "d"}},
 			&state.RemoveMember{Node: "e"}, config.BadRequest,
 		},
 		{"evacuate", nil, &state.Evacuate{Node: "a"}, 0},

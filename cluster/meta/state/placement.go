@@ -237,9 +237,10 @@ func (r *reasons) note(reason string) {
 
 // refusal says how many servers are needed, how many there are, and what is wrong with the others.
 func (r *reasons) refusal(needed, found int) error {
-	detail := fmt.Sprintf("%s: %d needed, %d found", noPeers, needed, found)
+	var detail strings.Builder
+	fmt.Fprintf(&detail, "%s: %d needed, %d found", noPeers, needed, found)
 	for i, text := range r.texts {
-		detail += fmt.Sprintf(", %d %s", r.counts[i], text)
+		fmt.Fprintf(&detail, ", %d %s", r.counts[i], text)
 	}
-	return &config.Error{Code: NoSuitablePeers, Detail: detail}
+	return &config.Error{Code: NoSuitablePeers, Detail: detail.String()}
 }
