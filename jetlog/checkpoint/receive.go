@@ -73,6 +73,9 @@ func attempt(ctx context.Context, file vfs.File, f File, at int64, buf []byte, f
 			}
 			at += int64(n)
 		}
+		if errors.Is(err, io.EOF) {
+			return at, nil
+		}
 		if err != nil {
 			return at, err
 		}

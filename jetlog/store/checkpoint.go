@@ -16,6 +16,9 @@ import (
 // File is a file of a stream, as it goes from one server to another.
 type File = checkpoint.File
 
+// Fetch opens a file of another member, from an offset on.
+type Fetch = checkpoint.Fetch
+
 // ErrNoCheckpoint: the stream has no state of its own yet.
 var ErrNoCheckpoint = errors.New("stream has no state yet")
 

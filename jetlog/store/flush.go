@@ -44,12 +44,12 @@ func (s *Store) flusher() {
 		}
 		if now := s.cfg.Clock(); s.due() || now.Sub(last) >= s.cfg.FlushAge {
 			if err := s.Flush(); err != nil {
-				s.logger.Error("flush", "error", err)
+				s.cfg.Logger.Error("flush", "error", err)
 				continue
 			}
 			last = now
 			if err := s.compactUntil(s.pressed); err != nil {
-				s.logger.Error("compact", "error", err)
+				s.cfg.Logger.Error("compact", "error", err)
 			}
 		}
 	}

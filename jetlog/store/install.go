@@ -39,7 +39,7 @@ type received struct {
 // the stream finds either one too. The log of the group has no entries then.
 //
 // An entry must not be applied meanwhile. With ErrFull, or an error of fetch or ctx, everything is as before.
-func (t *Stream) Install(ctx context.Context, metadata []byte, place entries.Place, fetch checkpoint.Fetch) error {
+func (t *Stream) Install(ctx context.Context, metadata []byte, place entries.Place, fetch Fetch) error {
 	n := &installation{stream: t, files: map[uint64]*layer.File{}}
 	defer n.end()
 	err := n.prepare(ctx, metadata, place, fetch)
@@ -53,7 +53,7 @@ func (t *Stream) Install(ctx context.Context, metadata []byte, place entries.Pla
 }
 
 // prepare fetches what is missing.
-func (n *installation) prepare(ctx context.Context, metadata []byte, place entries.Place, fetch checkpoint.Fetch) error {
+func (n *installation) prepare(ctx context.Context, metadata []byte, place entries.Place, fetch Fetch) error {
 	t := n.stream
 	if !t.Replicated() {
 		return errSolo
@@ -82,7 +82,7 @@ func (n *installation) prepare(ctx context.Context, metadata []byte, place entri
 }
 
 // receive fetches a file, unless it is here.
-func (n *installation) receive(ctx context.Context, e *manifest.File, fetch checkpoint.Fetch) error {
+func (n *installation) receive(ctx context.Context, e *manifest.File, fetch Fetch) error {
 	s := n.stream.store
 	if f := s.known(e); f != nil {
 		n.held, n.files[e.Number] = append(n.held, f), f

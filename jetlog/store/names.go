@@ -59,6 +59,6 @@ func parseSegmentName(name string) (prefix string, number uint64, ok bool) {
 func (s *Store) openFile(e *manifest.File) *layer.File {
 	_, keys := s.seal.SegmentKeys()
 	return layer.OpenFile(layer.FileConfig{
-		FS: s.cfg.FS, Path: s.segmentPath(e.Number), Segment: segment.Config{Keys: keys, Cache: s.cache}, Logger: s.logger,
+		FS: s.cfg.FS, Path: s.segmentPath(e.Number), Segment: segment.Config{Keys: keys, Cache: s.cache}, Logger: s.cfg.Logger,
 	}, e)
 }

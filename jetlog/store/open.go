@@ -40,7 +40,7 @@ func Open(cfg Config) (*Store, *Report, error) {
 		return nil, nil, err
 	}
 	s := &Store{
-		cfg: cfg, logger: cfg.Logger, cache: segment.NewCache(cfg.CacheBytes),
+		cfg: cfg, cache: segment.NewCache(cfg.CacheBytes),
 		kick: signals{make(chan struct{}, 1), make(chan struct{}, 1)}, stop: make(chan struct{}), ended: make(chan struct{}),
 		files: map[uint64]*layer.File{}, streams: map[uint64]*Stream{}, names: map[streamName]*Stream{},
 	}
@@ -92,7 +92,7 @@ func (s *Store) openSpace() error {
 	cfg := &s.cfg
 	r, err := reserve.Open(cfg.FS, cfg.Dir, filepath.Join(cfg.Dir, reserveName), cfg.ReserveBytes)
 	s.space = reserve.NewSpace(reserve.SpaceConfig{
-		FS: cfg.FS, Dir: cfg.Dir, Logger: s.logger, Memory: &s.memory, Flush: s.nudge, Moved: s.move,
+		FS: cfg.FS, Dir: cfg.Dir, Logger: s.cfg.Logger, Memory: &s.memory, Flush: s.nudge, Moved: s.move,
 		SpareBytes:   preparedSegments*cfg.LogSegmentBytes + min(cfg.FlushBytes/4, spareBytesMax),
 		MeasureBytes: cfg.FlushBytes / 16,
 	}, r)
@@ -159,7 +159,7 @@ func (s *Store) load(report *Report) error {
 	if err := s.loadManifest(report); err != nil {
 		return err
 	}
-	told := progress.New(s.logger, s.cfg.Clock)
+	told := progress.New(s.cfg.Logger, s.cfg.Clock)
 	for _, e := range s.catalog.Files {
 		s.files[e.Number] = s.openFile(e)
 		told.Step("files", uint64(len(s.files)), uint64(len(s.catalog.Files)))
@@ -342,7 +342,7 @@ func (s *Store) moveAside(path string, report *Report) error {
 	if err := s.cfg.FS.Rename(path, to); err != nil {
 		return err
 	}
-	s.logger.Warn("a file that is not this store's was set aside", "file", path, "now", to)
+	s.cfg.Logger.Warn("a file that is not this store's was set aside", "file", path, "now", to)
 	report.Aside = append(report.Aside, to)
 	return s.cfg.FS.SyncDir(dir)
 }

@@ -38,7 +38,7 @@ func (s *Store) restore(e *manifest.Stream) error {
 func (s *Store) replay(recovered *wal.Recovered, report *Report) error {
 	unknown := map[uint64]bool{}
 	damage := damages(recovered.Damage)
-	told, first := progress.New(s.logger, s.cfg.Clock), wal.Position(0)
+	told, first := progress.New(s.cfg.Logger, s.cfg.Clock), wal.Position(0)
 	for e, err := range recovered.All() {
 		if err != nil {
 			return fmt.Errorf("replay the log: %w", err)

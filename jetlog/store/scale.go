@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,6 +25,9 @@ func (s *Store) ToReplica(t *Stream, place entries.Place) error {
 }
 
 func (s *Store) toReplica(t *Stream, place entries.Place) error {
+	if row := t.Inside().Row; t.Replicated() && row != nil && row.Replica != nil {
+		return errGrouped
+	}
 	t.turn(true)
 	defer t.turn(false)
 	if err := t.drain(); err != nil {
@@ -48,6 +52,8 @@ func (s *Store) toReplica(t *Stream, place entries.Place) error {
 	s.log.Release(t.id, begin)
 	return nil
 }
+
+var errGrouped = errors.New("it is one already")
 
 // turn lets commands be refused, or not any more.
 func (t *Stream) turn(on bool) {

@@ -92,7 +92,6 @@ func (c Config) withDefaults() (Config, error) {
 // Store is an open store. Its methods may be called concurrently.
 type Store struct {
 	cfg      Config
-	logger   *slog.Logger
 	lock     io.Closer
 	log      *wal.Log
 	cache    *segment.Cache
@@ -173,7 +172,7 @@ func (s *Store) fail(cause error) error {
 	if !s.failure.CompareAndSwap(nil, &err) {
 		return s.Err()
 	}
-	s.logger.Error("store has failed", "error", cause)
+	s.cfg.Logger.Error("store has failed", "error", cause)
 	if s.cfg.OnFailed != nil {
 		go s.cfg.OnFailed(err)
 	}
@@ -197,7 +196,7 @@ const damagesMax = 100
 
 // damaged notes damage that was met on the disk.
 func (s *Store) damaged(err error) {
-	s.logger.Error("damage on disk", "error", err)
+	s.cfg.Logger.Error("damage on disk", "error", err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.damage) < damagesMax {

@@ -80,7 +80,7 @@ func (t *Stream) usable() error {
 func (t *Stream) halt(cause error) error {
 	err := fmt.Errorf("%w: %w", ErrHalted, cause)
 	if t.failure.CompareAndSwap(nil, &err) {
-		t.store.logger.Error("stream is halted", "stream", t.name, "account", t.account, "error", cause)
+		t.store.cfg.Logger.Error("stream is halted", "stream", t.name, "account", t.account, "error", cause)
 		return err
 	}
 	return *t.failure.Load()
