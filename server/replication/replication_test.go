@@ -1,0 +1,258 @@
+package replication_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"runnel/cluster/group"
+	"runnel/cluster/mesh"
+	"runnel/cluster/meta"
+	"runnel/cluster/meta/state"
+	"runnel/cluster/transport"
+	"runnel/jetlog/config"
+	"runnel/jetlog/store"
+	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/clustered"
+	"runnel/server/replication"
+)
+
+var (
+	_ clustered.Cluster   = (*replication.Replication)(nil)
+	_ replication.Groups  = (*groups)(nil)
+	_ replication.Service = (*service)(nil)
+)
+
+// groups stands in for the groups of streams.
+type groups struct {
+	mu      sync.Mutex // guards everything below
+	status  map[uint64]group.Status
+	stepped string
+	told    replication.Service
+}
+
+func (g *groups) Status(id uint64) (group.Status, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s, ok := g.status[id]
+	return s, ok
+}
+
+func (g *groups) StepDown(_ context.Context, _ uint64, node string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stepped = node
+	return nil
+}
+
+func (g *groups) Close() error { return nil }
+
+// service stands in for the service of streams.
+type service struct {
+	name string
+	mu   sync.Mutex // guards led
+	led  []uint64
+}
+
+func (*service) Opened(*store.Stream) {}
+func (s *service) Lead(id, _ uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.led = append(s.led, id)
+}
+func (*service) Follow(uint64) {}
+func (*service) Closed(uint64) {}
+func (s *service) Answer(_ context.Context, question []byte) ([]byte, error) {
+	return fmt.Appendf(nil, "%s heard %s", s.name, question), nil
+}
+
+// server is one server as far as replication goes.
+type server struct {
+	*replication.Replication
+	mesh   *mesh.Mesh
+	groups *groups
+}
+
+// handler hands links to a replication.
+type handler struct{ r *replication.Replication }
+
+func (h handler) Linked(l *mesh.Link)                       { h.r.Linked(l) }
+func (h handler) Unlinked(l *mesh.Link, reason error)       { h.r.Unlinked(l, reason) }
+func (h handler) MembersChanged(mesh.Member, []mesh.Member) {}
+
+// start starts servers that find each other.
+func start(t *testing.T, names ...string) map[string]*server {
+	t.Helper()
+	listeners := make(map[string]net.Listener)
+	var seeds []string
+	for _, name := range names {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		listeners[name] = ln
+		seeds = append(seeds, ln.Addr().String())
+	}
+	servers := make(map[string]*server)
+	for _, name := range names {
+		r, err := replication.New(replication.Config{
+			Dir: t.TempDir(), Self: state.Member{Name: name, Cluster: "c", Level: 1, MaxStoreBytes: -1, MaxMemoryBytes: -1},
+			ClusterName: func() string { return "c" }, Size: func() int { return len(names) },
+			Usage: func() meta.Usage { return meta.Usage{} }, Logger: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := mesh.Open(mesh.Config{
+			Self:     mesh.Member{ID: name, Name: name, Cluster: "c", JetStream: true, Node: r.Node()},
+			Listener: listeners[name], Seeds: seeds, Raft: true,
+		}, handler{r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &server{r, m, &groups{status: make(map[uint64]group.Status)}}
+		servers[name] = s
+		err = r.Start(&service{name: name}, func(_ *transport.Transport, _ *meta.Meta, told replication.Service) (replication.Groups, error) {
+			s.groups.told = told
+			return s.groups, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := m.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return servers
+}
+
+// eventually waits until something holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	for !holds() {
+		select {
+		case <-deadline:
+			t.Fatalf("no %s in 30 s", what)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// TestCluster forms a cluster of three, has it agree on streams, and checks that each server sees the same.
+func TestCluster(t *testing.T) {
+	servers := start(t, "a", "b", "c")
+	for name, s := range servers {
+		eventually(t, "leader for "+name, func() bool { return s.Led() && s.Err() == nil && len(s.Members()) == 3 })
+	}
+	ctx := t.Context()
+	a := servers["a"]
+	cfg := config.Stream{Name: "S", Subjects: []string{"s.>"}, Replicas: 3, Storage: config.FileStorage}
+	none := clustered.Limits{MaxStreams: -1, MaxMemoryBytes: -1, MaxStoreBytes: -1}
+	made, err := a.Create(ctx, "A", cfg, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(made.Peers) != 3 || made.ID < state.FirstID || made.Created.IsZero() {
+		t.Errorf("assignment = %+v", made)
+	}
+	again, ok := a.Stream("A", "S")
+	if !ok || again != made {
+		t.Errorf("the assignment is another one although nothing has changed: %p, %p", again, made)
+	}
+	for name, s := range servers {
+		eventually(t, "stream on "+name, func() bool { return len(s.Streams("A")) == 1 })
+	}
+	var refusal *api.Error
+	cfg.Name = "T"
+	if _, err := servers["b"].Create(ctx, "A", cfg, none); !errors.As(err, &refusal) || refusal.ErrCode != int(api.SubjectOverlap) {
+		t.Errorf("a second stream with the same subjects: %v", err)
+	}
+	checkLeader(t, servers, made.ID)
+	checkCalls(t, servers)
+	if err := a.Delete(ctx, made); err != nil {
+		t.Error(err)
+	}
+	for name, s := range servers {
+		eventually(t, "end of the stream on "+name, func() bool { return len(s.Streams("A")) == 0 && s.StreamLeader(made.ID) == "" })
+	}
+}
+
+// checkLeader checks that all know who leads a stream.
+func checkLeader(t *testing.T, servers map[string]*server, id uint64) {
+	t.Helper()
+	b := servers["b"]
+	b.groups.told.Lead(id, 7)
+	for name, s := range servers {
+		eventually(t, "word to "+name+" that b leads", func() bool { return s.StreamLeader(id) == b.Node() })
+	}
+	a := servers["a"]
+	a.groups.mu.Lock()
+	a.groups.status[id] = group.Status{
+		Leader: servers["c"].Node(), Term: 8, Commit: 5, Applied: 3, LeaderSince: time.Now(),
+		Peers: []group.Peer{{Node: b.Node(), Lag: 2}, {Node: servers["c"].Node(), Current: true}},
+	}
+	a.groups.mu.Unlock()
+	if got := a.StreamLeader(id); got != servers["c"].Node() {
+		t.Errorf("leader = %s, want the one of the later term that the group knows", got)
+	}
+	s, ok := a.Status(id)
+	if !ok || s.Leader.Name != "c" || len(s.Replicas) != 3 || s.Replicas[0].Lag != 2 || s.Replicas[1].Name != "b" || !s.Replicas[2].Current {
+		t.Errorf("status = %+v, %v", s, ok)
+	}
+	if err := a.StepDown(t.Context(), id, "c"); err != nil || a.groups.stepped != servers["c"].Node() {
+		t.Errorf("step down to %q, %v", a.groups.stepped, err)
+	}
+	var refusal *api.Error
+	if err := a.StepDown(t.Context(), id, "nobody"); !errors.As(err, &refusal) || refusal.ErrCode != int(api.ServerNotMember) {
+		t.Errorf("step down to nobody: %v", err)
+	}
+	a.groups.mu.Lock()
+	delete(a.groups.status, id)
+	a.groups.mu.Unlock()
+	b.groups.told.Follow(id)
+	for name, s := range servers {
+		eventually(t, "word to "+name+" that nobody leads", func() bool { return s.StreamLeader(id) == "" })
+	}
+	b.groups.told.Lead(id, 9)
+}
+
+// checkCalls checks questions between servers, who speaks, and that the meta group's leader can be chosen.
+func checkCalls(t *testing.T, servers map[string]*server) {
+	t.Helper()
+	a, b := servers["a"], servers["b"]
+	answer, err := a.Call(t.Context(), b.Node(), []byte("a question"))
+	if err != nil || string(answer) != "b heard a question" {
+		t.Errorf("answer = %q, %v", answer, err)
+	}
+	var nodes []string
+	for _, s := range servers {
+		nodes = append(nodes, s.Node())
+	}
+	for name, s := range servers {
+		if got, want := s.Speaks(), s.Node() == slices.Min(nodes); got != want {
+			t.Errorf("%s speaks: %v, want %v", name, got, want)
+		}
+	}
+	if err := a.StepDownMeta(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "leadership of b", b.Leads)
+	if got := b.Meta(); got.Leader.Name != "b" || len(got.Replicas) != 3 {
+		t.Errorf("meta group = %+v", got)
+	}
+	if _, _, err := a.Rescue(t.Context(), 1); err == nil {
+		t.Error("a group that has a leader was rescued")
+	}
+}
