@@ -118,9 +118,9 @@ var layers = []layer{
 	{"server/msgtrace", "headers", ""},
 	{"server/engine/chunks", "", ""},
 	{"server/engine/outbound", "server/engine/chunks", ""},
+	{"server/engine/sockets", "", xsys},
 	{"server/engine/lines", "server/engine/chunks server/engine/sockets server/engine/outbound", ""},
 	{"server/engine/intern", "", ""},
-	{"server/engine/sockets", "", xsys},
 	{"server/engine/replies", "", ""},
 	{"server/engine/reserved", "server/engine/replies", ""},
 	{"server/engine/latency", "headers", nuid},
@@ -141,7 +141,7 @@ var layers = []layer{
 	{"server/jetstream/transfer", "headers server/accounts server/engine server/jetstream/api", ""},
 	{
 		"server/jetstream",
-		"subjects headers jetlog/config jetlog/command jetlog/body jetlog jetlog/store cluster server/accounts server/engine " +
+		"subjects headers jetlog/config jetlog/command jetlog/body jetlog/entries jetlog jetlog/store server/wire server/accounts server/engine " +
 			"server/jetstream/api server/jetstream/alarm server/jetstream/backup server/jetstream/claims server/jetstream/clustered server/jetstream/directory server/jetstream/ingest server/jetstream/delivery server/jetstream/lanes server/jetstream/overload server/jetstream/reads server/jetstream/sourcing server/jetstream/transfer",
 		gjson + " " + nuid,
 	},

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"runnel/server/accounts"
+	"runnel/server/engine/demand"
 	"runnel/server/engine/latency"
 	"runnel/subjects"
 )
@@ -21,6 +22,8 @@ type beyond struct {
 	mapping  *accounts.Mapping // that draws another subject for each message, or nil
 	mapped   string            // what a mapping always makes of the subject, empty when there is none
 	services []service         // that a message enters, as a request
+	groups   []string          // what other servers call the queue groups, as far as accounts that import have them
+	far      *far              // nil when no other server gets anything
 }
 
 // service is a service of another account that messages enter by an import.
@@ -30,13 +33,14 @@ type service struct {
 	brief           []byte // beginning of what the service is told about who asks
 }
 
+// valid is false where the entry's own stamp counts.
 func (b *beyond) valid() bool {
 	for i := range b.stamps {
 		if !b.stamps[i].Valid() {
 			return false
 		}
 	}
-	return true
+	return len(b.stamps) > 0
 }
 
 // published is the subject of a message when mappings have been applied.
@@ -47,14 +51,23 @@ func (e *entry) published(subject []byte) []byte {
 	return []byte(e.beyond.mapped)
 }
 
-// further is what e knows beyond its account, from now on.
-func (e *entry) further() *beyond {
+// extend is what e knows besides the subscriptions of its account, from now on.
+func (e *entry) extend() *beyond {
 	if e.beyond == nil {
-		e.beyond = &beyond{stamps: []subjects.Stamp{e.stamp}}
-		e.stamp = subjects.Stamp{} // never valid
+		e.beyond = new(beyond)
 		e.takes(int(unsafe.Sizeof(beyond{})))
 	}
 	return e.beyond
+}
+
+// further is extend for what depends on more than the stamp of e.
+func (e *entry) further() *beyond {
+	b := e.extend()
+	if len(b.stamps) == 0 {
+		b.stamps = append(b.stamps, e.stamp)
+		e.stamp = subjects.Stamp{} // never valid
+	}
+	return b
 }
 
 // stampOf notes that e depends on subject in another account, or on another subject. What is asked afterwards holds as
@@ -104,16 +117,39 @@ func (m *matchCache) cross(e *entry, a *accounts.Account, subject string, chain 
 		}
 		m.ways[i.Account]++
 		e.stampOf(i.Account, local)
-		m.found = slices.DeleteFunc(i.Account.Interest().Match([]byte(local), m.found[:0]), isService)
+		groups := len(e.queues)
+		m.found = slices.DeleteFunc(i.Account.Interest().Match([]byte(local), m.found[:0]), staysOut)
 		e.resolve(m.found, local)
+		if m.routing != nil {
+			e.nameGroups(i, groups)
+		}
 		m.cross(e, i.Account, local, chain+1)
 	}
 }
 
-// isService tells whether the server itself serves an account there.
-func isService(f *subjects.Entry[*accounts.Subscription]) bool {
+// nameGroups names queue groups for other servers: those from a place on are of the account that has the import i.
+func (e *entry) nameGroups(i *accounts.StreamImport, from int) {
+	b := e.beyond
+	for len(b.groups) < len(e.queues) {
+		name := ""
+		if at := len(b.groups); at >= from {
+			name = demand.Group(i, e.queues[at][0].sub.Queue)
+		}
+		b.groups = append(b.groups, name)
+		e.takes(len(name) + int(unsafe.Sizeof(name)))
+	}
+}
+
+// staysOut tells whether a subscription gets nothing that imports lead to it: by it the server itself serves the account, or
+// it stands for another server, which leads on what is published by itself.
+func staysOut(f *subjects.Entry[*accounts.Subscription]) bool {
 	i, ok := f.Value.Owner.(*Internal)
-	return ok && i.serves
+	return ok && i.serves || isRemote(f)
+}
+
+func isRemote(f *subjects.Entry[*accounts.Subscription]) bool {
+	r, _ := remoteOf(f.Value)
+	return r != nil
 }
 
 // enter adds to e the services that a message on subject in account a enters.
@@ -130,5 +166,5 @@ func (e *entry) enter(x *accounts.Crossings, a *accounts.Account, subject string
 
 // nobody tells whether e leads nowhere at all.
 func (e *entry) nobody() bool {
-	return len(e.plain)+len(e.queues) == 0 && e.flags&entryLeaves == 0
+	return len(e.plain)+len(e.queues) == 0 && e.flags&(entryLeaves|entryFar) == 0
 }

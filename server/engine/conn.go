@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"runnel/server/accounts"
+	"runnel/server/engine/lines"
 	"runnel/server/wire"
 )
 
@@ -59,15 +60,11 @@ type Client struct {
 	Name, Lang, Version string
 }
 
-// Counters count one connection's traffic since it began: In is what the client sent.
-type Counters struct {
-	InMessages, OutMessages, InBytes, OutBytes int64
-}
-
 // Conn is one client connection. Its exported methods are safe for concurrent use.
 type Conn struct {
-	line
-	meta *Meta
+	line   lines.Line
+	engine *Engine
+	meta   *Meta
 	// flags are written by the worker that reads the connection, and read by all.
 	flags atomic.Uint32
 	// identity is nil until credentials were accepted; profile is the identity's, kept apart since the
@@ -153,17 +150,65 @@ func (c *Conn) set(f flag, on bool) {
 	}
 }
 
-// input implements user.
-func (c *Conn) input(w *worker, b []byte) (used int, err error) { return w.input(c, b) }
+// ID is unique in the life of the server.
+func (c *Conn) ID() uint64 { return c.line.ID() }
 
-func (c *Conn) halted() bool { return c.has(flagSuspended) }
+// Reason is why the connection ended, ReasonNone while it is open.
+func (c *Conn) Reason() Reason { return c.line.Reason() }
 
-func (c *Conn) resume(w *worker) error { return w.resume(c) }
+// Counters returns the connection's traffic so far.
+func (c *Conn) Counters() Counters { return c.line.Counters() }
 
-func (c *Conn) parks() bool { return true }
+// Stalls is how often the client was paused because a subscriber did not keep up.
+func (c *Conn) Stalls() int64 { return c.line.Stalls() }
 
-func (c *Conn) withdraw() { c.removeAllSubscriptions() }
+// PendingBytes is what waits to be written to the client.
+func (c *Conn) PendingBytes() int { return c.line.PendingBytes() }
 
-func (c *Conn) describe() []any { return []any{"cid", c.id, "client", c.Client().Name} }
+// LastActivity is when the client last sent or was sent something, to about the housekeeping interval.
+func (c *Conn) LastActivity() time.Time { return c.line.LastActivity() }
 
-func (c *Conn) gone() { c.engine.handler.Closed(c) }
+// Send queues bytes of the server's own (an INFO, say) for the client. Not for the message path.
+func (c *Conn) Send(b []byte) { c.line.Send(b) }
+
+func (c *Conn) isClosing() bool { return c.line.Closing() }
+
+// Close ends the connection for the given reason. If text is not empty the client is told so as -ERR first;
+// what was queued for it is still written. Only the first call counts.
+func (c *Conn) Close(reason Reason, text string) {
+	var last []byte
+	if text != "" {
+		last = wire.AppendErr(nil, text)
+	}
+	c.line.End(reason, last, true)
+}
+
+// client is a Conn as the user of its line.
+type client Conn
+
+func (c *client) conn() *Conn { return (*Conn)(c) }
+
+func (c *client) Input(w lines.Worker, b []byte) (used int, err error) {
+	return w.(*worker).input(c.conn(), b)
+}
+
+func (c *client) Halted() bool { return c.conn().has(flagSuspended) }
+
+func (c *client) Suspended() bool { return c.conn().suspended() }
+
+func (c *client) Resume(w lines.Worker) error { return w.(*worker).resume(c.conn()) }
+
+func (c *client) Parks() bool { return true }
+
+func (c *client) Withdraw() {
+	c.conn().removeAllSubscriptions()
+	c.engine.tell()
+}
+
+func (c *client) Gone() { c.engine.handler.Closed(c.conn()) }
+
+func (c *client) Account() *accounts.Account { return c.conn().Account() }
+
+func (c *client) describe() []any {
+	return []any{"cid", c.line.ID(), "client", c.conn().Client().Name}
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"runnel/server/accounts"
+	"runnel/server/engine/lines"
 	"runnel/server/wire"
 	"runnel/subjects"
 )
@@ -63,7 +64,7 @@ func (w *worker) ping(c *Conn) {
 func (w *worker) connect(c *Conn, args []byte) error {
 	o, err := wire.ParseConnect(args)
 	if err != nil {
-		w.engine.logger.Error("protocol error", "cid", c.id, "error", err.Error())
+		w.engine.logger.Error("protocol error", "cid", c.ID(), "error", err.Error())
 		return w.refuse(c, ReasonProtocolViolation, "")
 	}
 	if o.Protocol < wire.ProtocolZero || o.Protocol > wire.ProtocolInfo {
@@ -134,9 +135,9 @@ func (w *worker) suspend(c *Conn, o wire.Connect) error {
 		c.mu.Lock()
 		c.pending = r
 		c.mu.Unlock()
-		c.transport.wake()
+		c.line.Wake()
 	})
-	return errSuspended
+	return lines.ErrSuspended
 }
 
 // authenticate checks credentials when it is their turn: a check is made to cost time, and many at once would keep
@@ -220,6 +221,7 @@ func (w *worker) bind(c *Conn, id *accounts.Identity, err error) error {
 		c.removeAllSubscriptions()
 	}
 	c.bind(id)
+	w.engine.settle(id.Account)
 	w.engine.handler.Bound(c)
 	if c.isClosing() {
 		return errors.New(c.Reason().String()) // a reload came between: nothing that it has sent is carried out
@@ -295,7 +297,7 @@ func (w *worker) subscribe(c *Conn, f *wire.Frame) error {
 		return w.subscribe(c, f)
 	case err != nil:
 		w.reply(c, wire.AppendErr(nil, "maximum subscriptions exceeded"))
-		w.engine.logger.Error("maximum subscriptions exceeded", "cid", c.id, "subject", subject)
+		w.engine.logger.Error("maximum subscriptions exceeded", "cid", c.ID(), "subject", subject)
 	case w.flags&flagVerbose != 0:
 		w.reply(c, okLine)
 	}
@@ -305,7 +307,7 @@ func (w *worker) subscribe(c *Conn, f *wire.Frame) error {
 func (w *worker) denySubscription(c *Conn, subject, queue string) {
 	text := SubscriptionViolation(subject, queue, "")
 	w.reply(c, wire.AppendErr(nil, text))
-	w.engine.logger.Error("permissions violation", "cid", c.id, "user", c.User(),
+	w.engine.logger.Error("permissions violation", "cid", c.ID(), "user", c.User(),
 		"attempt", "Subscription to", "subject", subject, "queue", queue)
 }
 

@@ -148,6 +148,7 @@ func (w *worker) ask(reply []byte, r *request) []byte {
 	if r.Measured {
 		r.Bytes += r.Value.measured.Bytes()
 	}
+	w.engine.expectAnswers(r.To)
 	reply, evicted := w.engine.requests.Open(reply, *r, w.engine.now())
 	for i := range evicted {
 		q := &evicted[i].Value
@@ -280,7 +281,7 @@ func (e *Engine) describe(c *Conn) *latency.Client {
 		return nil
 	}
 	about, start := c.Client(), c.meta.Start.UTC()
-	who.Start, who.Host, who.ID, who.User = &start, c.meta.IP, c.id, c.User()
+	who.Start, who.Host, who.ID, who.User = &start, c.meta.IP, c.ID(), c.User()
 	who.Name, who.Language, who.Version = about.Name, about.Lang, about.Version
 	who.Server, who.Kind, who.ClientType = e.serverName, "Client", c.meta.ClientType()
 	return who

@@ -3,15 +3,16 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"net"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"runnel/cluster/mesh"
 	"runnel/server/accounts"
 	"runnel/server/engine/interest"
 	"runnel/server/engine/intern"
+	"runnel/server/engine/lines"
 	"runnel/server/engine/outbound"
 	"runnel/server/engine/replies"
 	"runnel/server/msgtrace"
@@ -100,23 +101,23 @@ type Engine struct {
 	slow      slowCounters
 	stalled   atomic.Int64
 	announcer *interest.Announcer
+	routing   *routing     // nil for a server alone
 	requests  *requests    // to other accounts that wait for answers
 	toldFar   atomic.Int64 // when tooFar was told last
 
 	idle    chan *worker
 	checks  chan struct{} // has an element for each check of credentials under way
-	pollers []*poller
+	pollers []*lines.Poller
 	running sync.WaitGroup
 	stop    context.CancelFunc
 
 	// mu guards what follows.
 	mu         sync.Mutex
-	lines      []*line // by slot; nil where free
-	slots      []int32 // free slots
+	lines      []*lines.Line // by slot; nil where free
+	slots      []int32       // free slots
 	byID       map[uint64]*Conn
 	workers    []*totals // of the workers in use
 	publishers []*Publisher
-	links      map[*mesh.Link]struct{}
 	retired    Counters // of those that are not
 	closed     bool
 }
@@ -133,11 +134,17 @@ func New(cfg Config) (*Engine, error) {
 		checks:     make(chan struct{}, max(1, runtime.NumCPU()/2)),
 		byID:       make(map[uint64]*Conn),
 		announcer:  interest.New(),
-		links:      make(map[*mesh.Link]struct{}),
 	}
 	e.settings.Store(&cfg.Settings)
 	e.env.Most = func() int { return e.settings.Load().MaxPendingBytes }
 	e.env.Clock.Store(time.Now().UnixNano())
+	if cfg.Routes != nil {
+		x, err := newRouting(e, cfg.Routes)
+		if err != nil {
+			return nil, err
+		}
+		e.routing = x
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	e.stop = cancel
 	e.running.Go(func() { e.housekeeping(ctx) })
@@ -164,13 +171,15 @@ func (e *Engine) Close() {
 	e.closed = true
 	e.mu.Unlock()
 	for _, l := range e.open() {
-		l.end(ReasonShutdown, "", true)
+		l.End(ReasonShutdown, nil, true)
 	}
 	for _, l := range e.open() {
-		l.end(ReasonShutdown, "", false)
+		l.End(ReasonShutdown, nil, false)
 	}
 	e.stop()
-	e.stopPollers()
+	for _, p := range e.pollers {
+		p.Stop()
+	}
 	e.running.Wait()
 	e.closePollers()
 }
@@ -243,14 +252,27 @@ func (e *Engine) Counters() Counters {
 	return sum
 }
 
+// Serve runs the connection on nc, whose INFO was written already or is to be written first (info), until it
+// ends. It returns at once.
+func (e *Engine) Serve(c *Conn, nc net.Conn, info *wire.Info) {
+	if !e.enter() {
+		_ = nc.Close() // the server is going down; nobody was told anything yet
+		return
+	}
+	defer e.running.Done()
+	var first []byte
+	if info != nil {
+		first = info.Append(nil)
+	}
+	c.line.Serve(nc, first, e.pollers)
+}
+
 // NewConn makes a connection that is not served yet, so that its INFO can be written and its TLS handshake
 // done first. Give it to Serve, or forget it.
 func (e *Engine) NewConn(m *Meta) *Conn {
-	c := &Conn{line: line{engine: e, id: e.nextID.Add(1)}, meta: m}
-	c.user = c
-	c.out.Open(&e.env)
+	c := &Conn{engine: e, meta: m}
+	c.line.Open(host{e}, &e.env, e.nextID.Add(1), (*client)(c), m.Start, 0)
 	c.flags.Store(uint32(defaultFlags))
-	c.lastActivity.Store(m.Start.UnixNano())
 	return c
 }
 
@@ -266,42 +288,41 @@ func (e *Engine) enter() bool {
 }
 
 // register gives l a slot. It fails when the engine is closed.
-func (e *Engine) register(l *line) bool {
+func (e *Engine) register(l *lines.Line) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
 		return false
 	}
 	if n := len(e.slots); n > 0 {
-		l.slot = e.slots[n-1]
+		l.Slot = e.slots[n-1]
 		e.slots = e.slots[:n-1]
-		e.lines[l.slot] = l
+		e.lines[l.Slot] = l
 	} else {
-		l.slot = int32(len(e.lines))
+		l.Slot = int32(len(e.lines))
 		e.lines = append(e.lines, l)
 	}
-	if c, ok := l.user.(*Conn); ok {
-		e.byID[l.id] = c
+	if c, ok := l.User().(*client); ok {
+		e.byID[l.ID()] = c.conn()
 	}
 	return true
 }
 
 // forget is the last thing that happens to a line.
-func (e *Engine) forget(l *line) {
+func (e *Engine) forget(l *lines.Line) {
 	e.mu.Lock()
-	e.lines[l.slot] = nil
-	e.slots = append(e.slots, l.slot)
-	delete(e.byID, l.id)
+	e.lines[l.Slot] = nil
+	e.slots = append(e.slots, l.Slot)
+	delete(e.byID, l.ID())
 	e.mu.Unlock()
 	e.ended.Add(1)
-	l.user.gone()
 }
 
 // open returns the lines that are served now.
-func (e *Engine) open() []*line {
+func (e *Engine) open() []*lines.Line {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	all := make([]*line, 0, len(e.lines)-len(e.slots))
+	all := make([]*lines.Line, 0, len(e.lines)-len(e.slots))
 	for _, l := range e.lines {
 		if l != nil {
 			all = append(all, l)
@@ -319,8 +340,8 @@ func (e *Engine) Conns() []*Conn {
 		if l == nil {
 			continue
 		}
-		if c, ok := l.user.(*Conn); ok {
-			all = append(all, c)
+		if c, ok := l.User().(*client); ok {
+			all = append(all, c.conn())
 		}
 	}
 	return all
@@ -351,9 +372,9 @@ func (e *Engine) Stalled() int64 { return e.stalled.Load() }
 
 // slowConsumer cuts a line off. sub is the subscription that was delivered to last, nil when not known. Whoever finds out has
 // others to serve, so what it has subscribed to is removed by its own reader, which ends now.
-func (e *Engine) slowConsumer(l *line, reason Reason, sub *accounts.Subscription) {
-	if !l.mark(reason) {
-		l.cut().Wake() // it was ending already, perhaps for the same reason
+func (e *Engine) slowConsumer(l *lines.Line, reason Reason, sub *accounts.Subscription) {
+	if !l.Mark(reason) {
+		l.Cut() // it was ending already, perhaps for the same reason
 		return
 	}
 	counter := &e.slow.pending
@@ -361,13 +382,14 @@ func (e *Engine) slowConsumer(l *line, reason Reason, sub *accounts.Subscription
 		counter = &e.slow.deadline
 	}
 	counter.Add(1)
-	if a := l.user.Account(); a != nil {
+	u := userOf(l)
+	if a := u.Account(); a != nil {
 		a.Traffic.SlowConsumers.Add(1)
 	}
-	args := append(l.user.describe(), "reason", reason.String(), "pending_bytes", l.PendingBytes())
+	args := append(u.describe(), "reason", reason.String(), "pending_bytes", l.PendingBytes())
 	if sub != nil {
 		args = append(args, "subject", sub.Subject, "sid", sub.SID)
 	}
 	e.logger.Warn("slow consumer", args...)
-	l.cut().Wake()
+	l.Cut()
 }

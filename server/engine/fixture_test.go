@@ -8,7 +8,9 @@ import (
 
 	"runnel/server/accounts"
 	"runnel/server/engine/chunks"
+	"runnel/server/engine/lines"
 	"runnel/server/engine/outbound"
+	"runnel/server/engine/sockets"
 	"runnel/server/wire"
 )
 
@@ -61,7 +63,7 @@ func newFixture(t testing.TB, cfg accounts.Config) *fixture {
 	}
 	t.Cleanup(func() {
 		for _, c := range e.Conns() {
-			c.ended(ReasonShutdown)
+			c.line.Ended(ReasonShutdown)
 		}
 		e.Close()
 	})
@@ -69,10 +71,10 @@ func newFixture(t testing.TB, cfg accounts.Config) *fixture {
 }
 
 // connect makes a connection over tr of the user with that name, whose password is the same; of nobody for none.
-func (x *fixture) connect(tr transport, user string) *Conn {
+func (x *fixture) connect(tr lines.Transport, user string) *Conn {
 	x.t.Helper()
 	c := x.NewConn(&Meta{Start: time.Now()})
-	c.transport = tr
+	c.line.Attach(tr)
 	if !x.register(&c.line) {
 		x.t.Fatal("the engine is closed")
 	}
@@ -85,13 +87,17 @@ func (x *fixture) connect(tr transport, user string) *Conn {
 	return c
 }
 
-// crowd has more wait for c than publishers should add to.
-func (x *fixture) crowd(c *Conn) {
-	var none, much chunks.Batch
-	much.Own = make([]byte, outbound.SoftLimit(x.Settings().MaxPendingBytes)+1)
-	c.out.Claim(&none)
-	c.out.Claim(&much)
-	c.out.Release(c.transport, &none, 0)
+// full is a socket that takes nothing.
+type full struct{ discarding }
+
+func (*full) Write(*lines.Scratch, [][]byte) (int, error) { return 0, sockets.ErrFull }
+
+// crowd has more wait for c, whose socket is tr, than publishers should add to.
+func (x *fixture) crowd(c *Conn, tr lines.Transport) {
+	much := chunks.Batch{Own: make([]byte, outbound.SoftLimit(x.Settings().MaxPendingBytes)+1)}
+	c.line.Attach(&full{})
+	c.line.Write(&much, new(lines.Scratch))
+	c.line.Attach(tr)
 }
 
 // subscribe subscribes c and fails the test if that fails.
@@ -106,7 +112,7 @@ func (x *fixture) subscribe(c *Conn, subject, queue, sid string) *accounts.Subsc
 // discarding is a socket that takes everything and keeps nothing.
 type discarding struct{ bytes int }
 
-func (d *discarding) write(_ *worker, buffers [][]byte) (n int, _ error) {
+func (d *discarding) Write(_ *lines.Scratch, buffers [][]byte) (n int, _ error) {
 	for _, b := range buffers {
 		n += len(b)
 	}
@@ -116,7 +122,7 @@ func (d *discarding) write(_ *worker, buffers [][]byte) (n int, _ error) {
 func (d *discarding) Arm()   {}
 func (d *discarding) Shut()  {}
 func (d *discarding) Close() {}
-func (d *discarding) wake()  {}
+func (d *discarding) Wake()  {}
 
 // errBroken is what the socket of a peer that is gone says.
 var errBroken = errors.New("broken pipe")

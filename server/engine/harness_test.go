@@ -59,6 +59,12 @@ type harness struct {
 // start runs an engine with default settings, changed by change, for users of cfg.
 func start(t testing.TB, pollers int, cfg accounts.Config, change func(*engine.Settings)) *harness {
 	t.Helper()
+	return startWith(t, pollers, cfg, change, nil)
+}
+
+// startWith is start for an engine that has routes to others if routes is not nil.
+func startWith(t testing.TB, pollers int, cfg accounts.Config, change func(*engine.Settings), routes *engine.RouteConfig) *harness {
+	t.Helper()
 	s := engine.Settings{
 		MaxPayloadBytes:     1 << 20,
 		MaxControlLineBytes: 4096,
@@ -79,8 +85,11 @@ func start(t testing.TB, pollers int, cfg accounts.Config, change func(*engine.S
 	registry.Activate(policy)
 	h := &harness{t: t, registry: registry, policy: policy, streams: pollers == streams, journal: new(journal), ended: make(chan struct{}, 10000)}
 	h.ways = make(chan way, 100)
+	if routes != nil && routes.Account == nil {
+		routes.Account = policy.Account
+	}
 	h.engine, err = engine.New(engine.Config{
-		Handler: h, Logger: slog.New(h.journal), Settings: s, Pollers: max(pollers, 0), ServerName: "S", Traced: h.traced,
+		Handler: h, Logger: slog.New(h.journal), Settings: s, Pollers: max(pollers, 0), ServerName: "S", Traced: h.traced, Routes: routes,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ func TestPings(t *testing.T) {
 			c.liveness.pong(now.Add(time.Millisecond))
 		}
 		if step.busy {
-			c.inMessages.Add(1)
+			c.line.InMessages.Add(1)
 		}
 		now = now.Add(step.after)
 		socket.got = nil
@@ -73,11 +73,11 @@ func TestSlots(t *testing.T) {
 	x := newFixture(t, openConfig)
 	for range 100 {
 		a, b := x.connect(&discarding{}, ""), x.connect(&discarding{}, "")
-		if a.slot == b.slot {
-			t.Fatalf("two connections in place %d", a.slot)
+		if a.line.Slot == b.line.Slot {
+			t.Fatalf("two connections in place %d", a.line.Slot)
 		}
-		a.ended(ReasonClientClosed)
-		b.ended(ReasonClientClosed)
+		a.line.Ended(ReasonClientClosed)
+		b.line.Ended(ReasonClientClosed)
 	}
 	if n := len(x.lines); n != 2 {
 		t.Errorf("%d places for two connections at a time", n)
@@ -92,10 +92,10 @@ func TestStaleStage(t *testing.T) {
 	before, after := &fakeSocket{t: t, generous: true}, &fakeSocket{t: t, generous: true}
 	gone := x.connect(before, "")
 	w.reply(gone, []byte("for the one that is gone"))
-	gone.ended(ReasonClientClosed)
+	gone.line.Ended(ReasonClientClosed)
 	comes := x.connect(after, "")
-	if comes.slot != gone.slot {
-		t.Fatalf("place %d after %d", comes.slot, gone.slot)
+	if comes.line.Slot != gone.line.Slot {
+		t.Fatalf("place %d after %d", comes.line.Slot, gone.line.Slot)
 	}
 	w.reply(comes, []byte("hello"))
 	w.flush()
@@ -107,8 +107,9 @@ func TestStaleStage(t *testing.T) {
 // TestWorkerForgetsSlowTarget: a publisher is not paused for what a former user of its worker sent.
 func TestWorkerForgetsSlowTarget(t *testing.T) {
 	x := newFixture(t, openConfig)
-	slow := x.connect(&fakeSocket{t: t, generous: true}, "")
-	x.crowd(slow)
+	socket := &fakeSocket{t: t, generous: true}
+	slow := x.connect(socket, "")
+	x.crowd(slow, socket)
 	slow.Send([]byte("PING\r\n"))
 	if w := x.borrow(); w.slow != nil {
 		t.Error("a worker that is given back still names a slow target")
@@ -131,7 +132,7 @@ func TestIdleSweep(t *testing.T) {
 			p.Publish(account, "a.c", "", nil, make([]byte, 1000))
 		}
 		p.Flush()
-		c.ended(ReasonClientClosed)
+		c.line.Ended(ReasonClientClosed)
 		return weak.Make(c)
 	}()
 	p.begin()

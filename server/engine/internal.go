@@ -114,6 +114,7 @@ func (w *worker) endBatch() {
 
 // Internal is a subscription of the server itself.
 type Internal struct {
+	engine  *Engine
 	id      uint64
 	handler func(*Message)
 	sub     *accounts.Subscription
@@ -122,6 +123,8 @@ type Internal struct {
 	explains bool
 	// serves: it answers, or does what it is told. What others publish does not get here because it is imported.
 	serves bool
+	// local: other servers are not told of it, and send nothing.
+	local bool
 }
 
 // ID is unique in the life of the server, among connections too.
@@ -156,6 +159,12 @@ func (e *Engine) SubscribeMember(a *accounts.Account, subject, queue string, han
 	return e.subscribe(&Internal{id: e.nextID.Add(1), handler: handler, account: a, serves: true}, subject, queue)
 }
 
+// SubscribeLocal is SubscribeService for what only clients of this server ask, and those of importing accounts that are
+// connected here: other servers answer by themselves.
+func (e *Engine) SubscribeLocal(a *accounts.Account, subject string, handler func(*Message)) *Internal {
+	return e.subscribe(&Internal{id: e.nextID.Add(1), handler: handler, account: a, serves: true, local: true}, subject, "")
+}
+
 // SubscribeTraced is Subscribe for who knows what to do with [Message.Trace]. Others are not handed messages that are
 // for their trace alone.
 func (e *Engine) SubscribeTraced(a *accounts.Account, subject, queue string, handler func(*Message)) *Internal {
@@ -163,13 +172,25 @@ func (e *Engine) SubscribeTraced(a *accounts.Account, subject, queue string, han
 }
 
 func (e *Engine) subscribe(i *Internal, subject, queue string) *Internal {
+	i.engine = e
 	i.sub = accounts.NewSubscription(i, subject, queue, "")
 	i.account.Interest().Insert(&i.sub.Entry)
+	i.count(1)
 	return i
 }
 
 // Unsubscribe ends the subscription. A call of the handler may still be under way.
 func (i *Internal) Unsubscribe() {
 	i.sub.Close()
-	i.account.Interest().Remove(&i.sub.Entry)
+	if i.account.Interest().Remove(&i.sub.Entry) {
+		i.count(-1)
+	}
+}
+
+// count has other servers told of the subscription, unless it is for clients of this one.
+func (i *Internal) count(by int) {
+	if !i.local {
+		i.engine.count(i.account, i.sub, by)
+		i.engine.tell()
+	}
 }

@@ -112,11 +112,17 @@ func (w *worker) send(e *entry, queue string) (delivered int) {
 			delivered++
 		}
 	}
-	for _, group := range e.queues {
+	for i, group := range e.queues {
 		if w.sendToGroup(group) {
 			delivered++
+		} else {
+			w.far.unserved = append(w.far.unserved, i)
 		}
 	}
+	if e.flags&entryFar != 0 {
+		delivered += w.forward(e, nil, "")
+	}
+	w.far.unserved = w.far.unserved[:0]
 	if e.flags&entryLeaves != 0 {
 		delivered += w.leave(e)
 	}
@@ -125,12 +131,21 @@ func (w *worker) send(e *entry, queue string) (delivered int) {
 
 // sendToQueue delivers to one member of a queue group, of those of this name in one of the accounts.
 func (w *worker) sendToQueue(e *entry, queue string) (delivered int) {
-	for _, group := range e.queues {
-		if group[0].sub.Queue == queue && w.sendToGroup(group) {
+	for i, group := range e.queues {
+		if group[0].sub.Queue != queue {
+			continue
+		}
+		if w.sendToGroup(group) {
+			w.far.unserved = w.far.unserved[:0]
 			return 1
 		}
+		w.far.unserved = append(w.far.unserved, i)
 	}
-	return 0
+	if e.flags&entryFar != 0 {
+		delivered = w.forward(e, nil, queue)
+	}
+	w.far.unserved = w.far.unserved[:0]
+	return delivered
 }
 
 // sendToGroup delivers to one member of a queue group, chosen at random, rather to one that keeps up.
@@ -140,7 +155,7 @@ func (w *worker) sendToGroup(group []target) bool {
 	for _, patient := range [...]bool{false, true} {
 		for i := range n {
 			t := &group[(first+i)%n]
-			if c := t.conn; c != nil && (c.isClosing() || !patient && c.out.Crowded()) {
+			if c := t.conn; c != nil && (c.isClosing() || !patient && c.line.Crowded()) {
 				continue
 			}
 			if w.sendTo(t) {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"runnel/server/engine/lines"
 	"runnel/server/wire"
 )
 
@@ -16,8 +17,6 @@ const (
 	firstPing = 2 * time.Second
 	// rttMaxAge: a measurement so old is renewed even on a busy connection.
 	rttMaxAge = time.Hour
-	// closingTime is how long a closing connection may take to read what it is owed.
-	closingTime = 2 * time.Second
 	// checkGrace is what is added to the authentication timeout where credentials are being checked: who checks them
 	// keeps to the timeout too, and has the better reason to refuse.
 	checkGrace = time.Second
@@ -70,6 +69,7 @@ func (e *Engine) housekeeping(ctx context.Context) {
 			e.sweepIdle()
 			e.expire(now)
 			e.announcer.Refresh()
+			e.refreshDemand()
 			timer.Reset(e.settings.Load().tick())
 		}
 	}
@@ -94,21 +94,21 @@ func (e *Engine) sweepIdle() {
 }
 
 // check does what is due for one line. It takes no lock unless something is.
-func (e *Engine) check(l *line, s *Settings, now time.Time) {
+func (e *Engine) check(l *lines.Line, s *Settings, now time.Time) {
 	stuck := time.Duration(0)
-	if since := l.out.StuckSince(); since != 0 {
+	if since := l.StuckSince(); since != 0 {
 		stuck = now.Sub(time.Unix(0, since))
 	}
 	switch {
-	case l.isClosing():
-		if stuck > min(closingTime, l.writeDeadline(s)) {
-			l.end(l.Reason(), "", false)
+	case l.Closing():
+		if stuck > min(lines.ClosingTime, l.WriteDeadline()) {
+			l.End(l.Reason(), nil, false)
 		}
-	case stuck > l.writeDeadline(s):
+	case stuck > l.WriteDeadline():
 		e.slowConsumer(l, ReasonSlowDeadline, nil)
 	default:
-		if c, ok := l.user.(*Conn); ok {
-			e.checkClient(c, s, now)
+		if c, ok := l.User().(*client); ok {
+			e.checkClient(c.conn(), s, now)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (e *Engine) checkPing(c *Conn, s *Settings, now time.Time) {
 		return
 	}
 	l.next = now.Add(interval).UnixNano()
-	seen := c.inMessages.Load()
+	seen := c.line.InMessages.Load()
 	busy := seen != l.seen && l.rtt.Load() != 0 && now.Sub(time.Unix(0, l.measured)) < rttMaxAge
 	l.seen = seen
 	if busy {

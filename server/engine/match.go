@@ -26,6 +26,8 @@ const (
 	entryDrawn
 	// entryLeaves: messages go on into other accounts one by one: requests to services, and answers.
 	entryLeaves
+	// entryFar: other servers get messages.
+	entryFar
 )
 
 // target is one subscription of a match.
@@ -124,6 +126,8 @@ type matchCache struct {
 	bytes     int                                       // sum over the entries
 	found     []*subjects.Entry[*accounts.Subscription] // scratch
 	ways      map[*accounts.Account]int                 // scratch: in how many ways a message comes into an account
+	// routing is the engine's, nil for a server alone.
+	routing *routing
 	// tooFar is told of messages that do not get everywhere, since too many imports lead them on.
 	tooFar func(a *accounts.Account, subject string)
 }
@@ -274,6 +278,10 @@ func (m *matchCache) fillPrefix(p *accounts.Profile, prefix []byte, below bool, 
 	}
 	kept := m.found[:0]
 	for _, f := range m.found {
+		if r, _ := remoteOf(f.Value); r != nil && m.routing.exports != nil {
+			e.flags |= entryVaries
+			return e
+		}
 		receives, uniform := receivesPrefix(f.Value, e.subject, below)
 		if !uniform {
 			e.flags |= entryVaries
@@ -284,6 +292,7 @@ func (m *matchCache) fillPrefix(p *accounts.Profile, prefix []byte, below bool, 
 		}
 	}
 	e.resolve(kept, "")
+	e.pair("", fromElsewhere)
 	if reserved.Reply(prefix) {
 		e.flags |= entryLeaves
 	}
@@ -328,6 +337,9 @@ func (m *matchCache) fill(p *accounts.Profile, subject []byte, h uint64, from or
 		e.flags |= entryDenied
 	}
 	m.found = p.Account().Interest().Match(subject, m.found[:0])
+	if m.routing != nil && !m.routing.mayLeave(subject) {
+		m.found = slices.DeleteFunc(m.found, isRemote)
+	}
 	e.resolve(m.found, to)
 	if x != nil {
 		e.enter(x, p.Account(), to)
@@ -339,6 +351,7 @@ func (m *matchCache) fill(p *accounts.Profile, subject []byte, h uint64, from or
 	if reserved.Reply(subject) {
 		e.flags |= entryLeaves
 	}
+	e.pair(to, from)
 	return e
 }
 
@@ -356,6 +369,10 @@ func (e *entry) resolve(found []*subjects.Entry[*accounts.Subscription], subject
 	e.takes(cap(prefixes) + len(found)*int(unsafe.Sizeof(target{})))
 	groups := map[string]int(nil)
 	for _, f := range found {
+		if r, weight := remoteOf(f.Value); r != nil {
+			e.far().add(r, f.Value, weight)
+			continue
+		}
 		if subject != "" && !receives(f.Value, subject) {
 			continue
 		}
@@ -396,7 +413,7 @@ func (e *entry) resolve(found []*subjects.Entry[*accounts.Subscription], subject
 }
 
 // crowded tells whether more than the soft limit waits for the target.
-func (t *target) crowded() bool { return t.conn != nil && t.conn.out.Crowded() }
+func (t *target) crowded() bool { return t.conn != nil && t.conn.line.Crowded() }
 
 // await has w woken when a target of e that is crowded has drained, of a queue group one of them. It tells
 // whether there is one whose drain must be waited for; queue is as in [Publisher.Deliver].
@@ -408,17 +425,22 @@ func (e *entry) await(queue string, w interface{ Wake() }) bool {
 			}
 		}
 	}
+	near := false
 	for _, group := range e.queues {
-		if (queue == "" || group[0].sub.Queue == queue) && awaitGroup(group, w) {
+		if queue != "" && group[0].sub.Queue != queue {
+			continue
+		}
+		near = true
+		if awaitGroup(group, w) {
 			return true
 		}
 	}
-	return false
+	return e.flags&entryFar != 0 && (queue == "" || !near) && e.beyond.far.await(queue, w)
 }
 
 // awaitGroup waits for any member if none keeps up. Those that are closing do not count.
 func awaitGroup(group []target, w interface{ Wake() }) (waits bool) {
-	keepsUp := func(t target) bool { return t.conn == nil || !t.conn.isClosing() && !t.conn.out.Crowded() }
+	keepsUp := func(t target) bool { return t.conn == nil || !t.conn.isClosing() && !t.conn.line.Crowded() }
 	if slices.ContainsFunc(group, keepsUp) {
 		return false
 	}
@@ -431,7 +453,7 @@ func awaitGroup(group []target, w interface{ Wake() }) (waits bool) {
 }
 
 func (t *target) await(w interface{ Wake() }) bool {
-	return t.conn.out.Park(w)
+	return t.conn.line.Park(w)
 }
 
 // sweep drops what no longer holds, so that closed connections are not kept alive.

@@ -36,7 +36,7 @@ func who(e *entry) string {
 	names := func(targets []target) []string {
 		var all []string
 		for _, t := range targets {
-			all = append(all, fmt.Sprintf("%d/%s", t.conn.id, t.sub.SID))
+			all = append(all, fmt.Sprintf("%d/%s", t.conn.ID(), t.sub.SID))
 		}
 		slices.Sort(all)
 		return all
@@ -70,7 +70,7 @@ func TestMatchProfiles(t *testing.T) {
 	for _, name := range []string{"free", "reader", "half", "filtered", "other"} {
 		conns[name] = x.connect(&discarding{}, name)
 	}
-	name := func(user, sid string) string { return fmt.Sprintf("%d/%s", conns[user].id, sid) }
+	name := func(user, sid string) string { return fmt.Sprintf("%d/%s", conns[user].ID(), sid) }
 	x.subscribe(conns["free"], "x.*", "", "1")
 	x.subscribe(conns["free"], "foo.*", "", "2")
 	x.subscribe(conns["filtered"], "foo.*", "", "1")
@@ -204,7 +204,7 @@ func TestMatchStale(t *testing.T) {
 				t.Fatalf("%s round %d: targets %q before anybody subscribed", pattern, round, got)
 			}
 			sub := x.subscribe(c, pattern, "", "1")
-			if _, got := lookups(t, &m, p, "a.b"); got != fmt.Sprintf("%d/1", c.id) {
+			if _, got := lookups(t, &m, p, "a.b"); got != fmt.Sprintf("%d/1", c.ID()) {
 				t.Fatalf("%s round %d: targets %q after SUB", pattern, round, got)
 			}
 			c.removeSubscription(sub)
@@ -315,7 +315,7 @@ func naive(conns []*Conn, publisher *Conn, subject string) string {
 			if c.Account() != publisher.Account() || !subjects.Match(sub.Subject, subject) || !c.profile.Load().CanReceive(subject, sub.Queue) {
 				continue
 			}
-			name := fmt.Sprintf("%d/%s", c.id, sub.SID)
+			name := fmt.Sprintf("%d/%s", c.ID(), sub.SID)
 			if sub.Queue == "" {
 				plain = append(plain, name)
 			} else {
@@ -372,7 +372,7 @@ func TestSweep(t *testing.T) {
 		lookups(t, &m, p, "a.b")
 		lookups(t, &m, p, "c.d")
 		for _, r := range refs {
-			r.Value().ended(ReasonClientClosed)
+			r.Value().line.Ended(ReasonClientClosed)
 		}
 		return refs
 	}()

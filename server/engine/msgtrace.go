@@ -71,7 +71,7 @@ func (w *worker) publishTraced(c *Conn, f *wire.Frame) (handled bool, err error)
 
 // peer is how reports name c.
 func (c *Conn) peer() msgtrace.Peer {
-	return msgtrace.Peer{Kind: msgtrace.Client, CID: c.id, Name: c.Client().Name}
+	return msgtrace.Peer{Kind: msgtrace.Client, CID: c.ID(), Name: c.Client().Name}
 }
 
 // goOn notes on which subject the message goes on after mappings, and who would get it if he might.
@@ -147,4 +147,38 @@ func (w *worker) requestTraced(s *service, outer *letter) bool {
 	l.begin(outer.header, outer.payload)
 	l.from, l.traced = outer.from, there
 	return w.send(w.match.lookup(s.Account.Profile(), l.to, fromService), "") > 0
+}
+
+// stageTraced sends the worker's letter, whose way is told, on to another server, which tells the rest.
+func (w *worker) stageTraced(d *traced, to *server, x *far, groups []byte) {
+	l := w.letter
+	hop := d.trace.Hop()
+	e := msgtrace.Egress{Peer: to.route.peer(), Hop: hop}
+	if d.at != d.home {
+		e.Account = d.at.Name()
+	}
+	d.trace.Leave(&e)
+	header := l.header
+	l.header = msgtrace.Onward(header, hop)
+	l.head = l.head[:0]
+	w.stageFarLetter(to, x, groups)
+	l.header, l.head = header, l.head[:0]
+}
+
+// traceArrival begins to tell the way of the worker's letter, which has come from another server, if it asks for that;
+// else it returns nil.
+func (w *worker) traceArrival(r *route, e *entry) *msgtrace.Trace {
+	l := w.letter
+	if w.engine.traced == nil || !msgtrace.Mentioned(l.header) {
+		return nil
+	}
+	destination, only := msgtrace.Destination(l.header)
+	if !subjects.ValidLiteral(destination) {
+		return nil
+	}
+	a := e.profile.Account()
+	t := msgtrace.New(l.header, len(l.header)+len(l.payload), only, func(t *msgtrace.Trace) { w.engine.traced(a, destination, t) })
+	t.Enter(r.peer(), a.Name(), string(l.to))
+	l.traced = &traced{trace: t, home: a, at: a, subject: string(l.to)}
+	return t
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"runnel/server/engine/chunks"
+	"runnel/server/engine/lines"
 	"runnel/server/engine/sockets"
 )
 
@@ -30,7 +31,7 @@ type fakeSocket struct {
 	woken               int
 }
 
-func (f *fakeSocket) write(_ *worker, buffers [][]byte) (int, error) {
+func (f *fakeSocket) Write(_ *lines.Scratch, buffers [][]byte) (int, error) {
 	if f.writing {
 		f.t.Fatal("two write at the same time")
 	}
@@ -66,7 +67,7 @@ func (f *fakeSocket) write(_ *worker, buffers [][]byte) (int, error) {
 
 func (f *fakeSocket) Arm()  { f.arms++ }
 func (f *fakeSocket) Shut() { f.shuts++ }
-func (f *fakeSocket) wake() { f.woken++ }
+func (f *fakeSocket) Wake() { f.woken++ }
 
 func (f *fakeSocket) Close() {
 	if f.writing {
@@ -140,7 +141,7 @@ func (p *play) edge() {
 	p.socket.full = false
 	p.busy[i] = true
 	defer func() { p.busy[i] = false }()
-	w.drain(&p.conn.line)
+	p.conn.line.Drain(&w.scratch)
 }
 
 func (p *play) end(drain bool) {
@@ -151,7 +152,11 @@ func (p *play) end(drain bool) {
 	}
 	p.closing = true
 	p.cut = p.cut || !drain
-	p.conn.end(ReasonKicked, text, drain)
+	if drain {
+		p.conn.Close(ReasonKicked, text)
+	} else {
+		p.conn.line.End(ReasonKicked, nil, false)
+	}
 	// Others use memory that is free again.
 	for _, size := range []int{chunks.Small, chunks.Large} {
 		c := p.x.env.Chunks.Get(size)
@@ -163,7 +168,7 @@ func (p *play) end(drain bool) {
 func (p *play) gone() {
 	if !p.ended {
 		p.ended, p.cut, p.closing = true, true, true
-		p.conn.ended(ReasonClientClosed)
+		p.conn.line.Ended(ReasonClientClosed)
 	}
 }
 
@@ -221,8 +226,8 @@ func TestOutboundOrder(t *testing.T) {
 			t.Fatalf("seed %d: %d bytes written, %d flushed, alike in the first %d; %d wait",
 				seed, len(p.socket.got), len(p.want), alike(p.socket.got, p.want), p.conn.PendingBytes())
 		}
-		if p.conn.out.StuckSince() != 0 {
-			t.Fatalf("seed %d: nothing waits, and yet since %d", seed, p.conn.out.StuckSince())
+		if p.conn.line.StuckSince() != 0 {
+			t.Fatalf("seed %d: nothing waits, and yet since %d", seed, p.conn.line.StuckSince())
 		}
 		p.gone()
 	}
@@ -279,15 +284,15 @@ func TestOutboundEnd(t *testing.T) {
 func TestEndWakes(t *testing.T) {
 	x := newFixture(t, openConfig)
 	for name, end := range map[string]func(c *Conn){
-		"closed":  func(c *Conn) { c.end(ReasonKicked, "", true) },
-		"cut off": func(c *Conn) { c.end(ReasonKicked, "", false) },
-		"gone":    func(c *Conn) { c.ended(ReasonClientClosed) },
+		"closed":  func(c *Conn) { c.Close(ReasonKicked, "") },
+		"cut off": func(c *Conn) { c.line.End(ReasonKicked, nil, false) },
+		"gone":    func(c *Conn) { c.line.Ended(ReasonClientClosed) },
 	} {
-		slow := x.connect(&fakeSocket{t: t, random: rand.New(rand.NewPCG(1, 1)), generous: true}, "")
+		socket := &fakeSocket{t: t, random: rand.New(rand.NewPCG(1, 1)), generous: true}
+		slow := x.connect(socket, "")
 		sleeper := &fakeSocket{t: t}
-		publisher := x.connect(sleeper, "")
-		x.crowd(slow)
-		if !slow.out.Park((*parkedLine)(&publisher.line)) {
+		x.crowd(slow, socket)
+		if !slow.line.Park(sleeper) {
 			t.Fatal("not parked although much waits")
 		}
 		end(slow)
@@ -324,7 +329,7 @@ func TestSlowConsumerRemovesItself(t *testing.T) {
 	if n := interested(); n != 1 {
 		t.Errorf("%d subscriptions are left to the reader, want 1", n)
 	}
-	c.ended(ReasonClientClosed)
+	c.line.Ended(ReasonClientClosed)
 	if n := interested(); n != 0 {
 		t.Errorf("%d subscriptions are left when the reader has ended", n)
 	}

@@ -28,7 +28,7 @@ func (w *worker) publish(c *Conn, f *wire.Frame) error {
 	w.inMessages++
 	w.inBytes += int64(f.BodyBytes)
 	e := w.match.lookup(w.profile, f.Subject, fromClient)
-	if e.flags != 0 || w.flags&flagsSlow != 0 || f.Reply != nil && reserved.AsReply(f.Reply) {
+	if e.flags&^entryFar != 0 || w.flags&flagsSlow != 0 || f.Reply != nil && reserved.AsReply(f.Reply) {
 		return w.publishSlow(c, e, f)
 	}
 	delivered := 0
@@ -37,10 +37,16 @@ func (w *worker) publish(c *Conn, f *wire.Frame) error {
 			delivered++
 		}
 	}
-	for _, group := range e.queues {
-		if w.deliverToGroup(group, header, f) {
+	for i, group := range e.queues {
+		switch {
+		case w.deliverToGroup(group, header, f):
 			delivered++
+		case e.flags != 0:
+			w.far.unserved = append(w.far.unserved, i)
 		}
+	}
+	if e.flags != 0 {
+		delivered += w.forward(e, f, "")
 	}
 	if delivered == 0 && f.Reply != nil && w.flags&flagNoResponders != 0 {
 		w.unheard(c, e, f)
@@ -171,18 +177,30 @@ func (w *worker) route(from *Conn, e *entry, f *wire.Frame) (delivered int) {
 			delivered++
 		}
 	}
-	for _, group := range e.queues {
-		first := int(w.random.Uint64() % uint64(len(group)))
-		for i := range group {
-			t := &group[(first+i)%len(group)]
-			closing := t.conn != nil && t.conn.isClosing()
-			if !closing && w.deliverSpecial(from, t, f) {
-				delivered++
-				break
-			}
+	for i, group := range e.queues {
+		if w.routeToGroup(from, group, f) {
+			delivered++
+		} else {
+			w.far.unserved = append(w.far.unserved, i)
 		}
 	}
+	if e.flags&entryFar != 0 {
+		delivered += w.forward(e, f, "")
+	}
+	w.far.unserved = w.far.unserved[:0]
 	return delivered
+}
+
+func (w *worker) routeToGroup(from *Conn, group []target, f *wire.Frame) bool {
+	first := int(w.random.Uint64() % uint64(len(group)))
+	for i := range group {
+		t := &group[(first+i)%len(group)]
+		closing := t.conn != nil && t.conn.isClosing()
+		if !closing && w.deliverSpecial(from, t, f) {
+			return true
+		}
+	}
+	return false
 }
 
 // deliverSpecial delivers to any kind of target and tells whether it did.
@@ -247,5 +265,5 @@ func (w *worker) deny(c *Conn, what string, subject []byte) {
 		w.traced.trace.Refuse(text)
 	}
 	w.reply(c, wire.AppendErr(nil, text))
-	w.engine.logger.Error("permissions violation", "cid", c.id, "user", c.User(), "attempt", what, "subject", string(subject))
+	w.engine.logger.Error("permissions violation", "cid", c.ID(), "user", c.User(), "attempt", what, "subject", string(subject))
 }

@@ -92,6 +92,7 @@ func (p *Publisher) Flush() {
 		return
 	}
 	p.w.flush()
+	p.engine.tell()
 	p.w.rest()
 	p.w.maybeSweep()
 	p.begun = false

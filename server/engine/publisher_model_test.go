@@ -47,11 +47,11 @@ func TestPublisherModel(t *testing.T) {
 			given = given[:0]
 			if random.IntN(3) == 0 && socket.full {
 				socket.full = false
-				p.w.drain(&c.line)
+				c.line.Drain(&p.w.scratch)
 			}
 		}
 		socket.generous = true
-		p.w.drain(&c.line)
+		c.line.Drain(&p.w.scratch)
 		p.Close()
 		if !bytes.Equal(socket.got, want) {
 			t.Fatalf("seed %d: the socket got %d bytes, want %d", seed, len(socket.got), len(want))

@@ -1,71 +1,43 @@
 package engine
 
+import "runnel/server/engine/lines"
+
 // Reason says why a connection ended, in the words that monitoring shows.
-type Reason uint32
+type Reason = lines.Reason
 
 // Reasons. ReasonNone means that the connection is open.
 const (
-	ReasonNone Reason = iota
-	ReasonClientClosed
-	ReasonAuthTimeout
-	ReasonAuthFailure
-	ReasonTLSHandshake
-	ReasonSlowPending
-	ReasonSlowDeadline
-	ReasonWriteError
-	ReasonReadError
-	ReasonParseError
-	ReasonStale
-	ReasonProtocolViolation
-	ReasonProtocolVersion
-	ReasonMaxAccountConnections
-	ReasonMaxConnections
-	ReasonMaxPayload
-	ReasonMaxControlLine
-	ReasonMaxSubscriptions
-	ReasonShutdown
-	ReasonAuthExpired
-	ReasonRevoked
-	ReasonHeaderViolation
-	ReasonNoRespondersHeaders
-	ReasonKicked
-	ReasonProxyNotTrusted
-	ReasonProxyRequired
+	ReasonNone                  = lines.ReasonNone
+	ReasonClientClosed          = lines.ReasonClientClosed
+	ReasonAuthTimeout           = lines.ReasonAuthTimeout
+	ReasonAuthFailure           = lines.ReasonAuthFailure
+	ReasonTLSHandshake          = lines.ReasonTLSHandshake
+	ReasonSlowPending           = lines.ReasonSlowPending
+	ReasonSlowDeadline          = lines.ReasonSlowDeadline
+	ReasonWriteError            = lines.ReasonWriteError
+	ReasonReadError             = lines.ReasonReadError
+	ReasonParseError            = lines.ReasonParseError
+	ReasonStale                 = lines.ReasonStale
+	ReasonProtocolViolation     = lines.ReasonProtocolViolation
+	ReasonProtocolVersion       = lines.ReasonProtocolVersion
+	ReasonMaxAccountConnections = lines.ReasonMaxAccountConnections
+	ReasonMaxConnections        = lines.ReasonMaxConnections
+	ReasonMaxPayload            = lines.ReasonMaxPayload
+	ReasonMaxControlLine        = lines.ReasonMaxControlLine
+	ReasonMaxSubscriptions      = lines.ReasonMaxSubscriptions
+	ReasonShutdown              = lines.ReasonShutdown
+	ReasonAuthExpired           = lines.ReasonAuthExpired
+	ReasonRevoked               = lines.ReasonRevoked
+	ReasonHeaderViolation       = lines.ReasonHeaderViolation
+	ReasonNoRespondersHeaders   = lines.ReasonNoRespondersHeaders
+	ReasonKicked                = lines.ReasonKicked
+	ReasonProxyNotTrusted       = lines.ReasonProxyNotTrusted
+	ReasonProxyRequired         = lines.ReasonProxyRequired
+	ReasonRouteRemoved          = lines.ReasonRouteRemoved
 )
 
-var reasonTexts = [...]string{
-	ReasonNone:                  "",
-	ReasonClientClosed:          "Client Closed",
-	ReasonAuthTimeout:           "Authentication Timeout",
-	ReasonAuthFailure:           "Authentication Failure",
-	ReasonTLSHandshake:          "TLS Handshake Failure",
-	ReasonSlowPending:           "Slow Consumer (Pending Bytes)",
-	ReasonSlowDeadline:          "Slow Consumer (Write Deadline)",
-	ReasonWriteError:            "Write Error",
-	ReasonReadError:             "Read Error",
-	ReasonParseError:            "Parse Error",
-	ReasonStale:                 "Stale Connection",
-	ReasonProtocolViolation:     "Protocol Violation",
-	ReasonProtocolVersion:       "Bad Client Protocol Version",
-	ReasonMaxAccountConnections: "Maximum Account Connections Exceeded",
-	ReasonMaxConnections:        "Maximum Connections Exceeded",
-	ReasonMaxPayload:            "Maximum Message Payload Exceeded",
-	ReasonMaxControlLine:        "Maximum Control Line Exceeded",
-	ReasonMaxSubscriptions:      "Maximum Subscriptions Exceeded",
-	ReasonShutdown:              "Server Shutdown",
-	ReasonAuthExpired:           "Authentication Expired",
-	ReasonRevoked:               "Credentials Revoked",
-	ReasonHeaderViolation:       "Message Header Violation",
-	ReasonNoRespondersHeaders:   "No Responders Requires Headers",
-	ReasonKicked:                "Kicked",
-	ReasonProxyNotTrusted:       "Proxy Not Trusted",
-	ReasonProxyRequired:         "Proxy Required",
-}
+// Counters count one connection's traffic since it began: In is what the client sent.
+type Counters = lines.Counters
 
-// String is the text that monitoring shows.
-func (r Reason) String() string {
-	if int(r) < len(reasonTexts) {
-		return reasonTexts[r]
-	}
-	return "Unknown"
-}
+// ReasonCloser is a connection that can tell its peer why it is closed, as WebSocket can.
+type ReasonCloser = lines.ReasonCloser

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"bufio"
-	"bytes"
-	"errors"
 	"io"
 	"net"
 	"slices"
@@ -159,7 +157,7 @@ func TestBoundTooLate(t *testing.T) {
 	subscriber := x.connect(socket, "")
 	x.subscribe(subscriber, "a", "", "1")
 	c := x.NewConn(&Meta{Start: time.Now()})
-	c.transport = &discarding{}
+	c.line.Attach(&discarding{})
 	if !x.register(&c.line) {
 		t.Fatal("the engine is closed")
 	}
@@ -284,76 +282,12 @@ func TestChecksAreBounded(t *testing.T) {
 	})
 }
 
-// stream is a connection from which comes what is left of in, as much as fits and most allows at a time.
-type stream struct {
-	net.Conn
-	in    []byte
-	most  int
-	reads int
-}
-
-func (s *stream) Read(b []byte) (int, error) {
-	if len(s.in) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(b[:min(len(b), s.most)], s.in)
-	s.in = s.in[n:]
-	s.reads++
-	return n, nil
-}
-
-// TestReadBuffer: a buffer grows with what comes, a frame that is not complete does not make it smaller, and it
-// shrinks with what comes.
-func TestReadBuffer(t *testing.T) {
-	x := newFixture(t, openConfig)
-	message := "PUB a 128\r\n" + strings.Repeat("x", 128) + "\r\n"
-	const amount = 16 << 20
-	flood := []byte(strings.Repeat(message, amount/len(message)))
-	c := x.connect(&discarding{}, "")
-	in := &stream{in: flood, most: goBufferMax}
-	tr := &goTransport{engine: x.Engine, line: &c.line, net: in}
-	if got := tr.read(); got != ReasonClientClosed || c.Counters().InMessages != int64(amount/len(message)) {
-		t.Fatalf("ended with %q after %d messages", got, c.Counters().InMessages)
-	}
-	if most := amount/goBufferMax + 100; in.reads > most {
-		t.Errorf("%d reads of %d bytes, want %d at most", in.reads, amount, most)
-	}
-}
-
-func TestResize(t *testing.T) {
-	tests := []struct {
-		name                  string
-		size, had, have, need int
-		want                  int
-	}{
-		{"filled and used up", 4 << 10, 4 << 10, 0, 0, 8 << 10},
-		{"filled to the limit", 64 << 10, 64 << 10, 0, 0, 64 << 10},
-		{"filled with a part left", 64 << 10, 64 << 10, 100, 150, 64 << 10},
-		{"a large frame begins", 64 << 10, 64 << 10, 100, 1 << 20, 1 << 20},
-		{"a large frame goes on", 1 << 20, 1 << 19, 1 << 19, 1 << 20, 1 << 20},
-		{"a large frame is there", 1 << 20, 1 << 20, 0, 0, 4 << 10},
-		{"a line without an end", 4 << 10, 4 << 10, 4 << 10, 0, 8 << 10},
-		{"a line without an end and a limit above", 64 << 10, 64 << 10, 64 << 10, 0, 68 << 10},
-		{"little came", 64 << 10, 100, 0, 0, 32 << 10},
-		{"little came, and part of more", 64 << 10, 100, 50, 0, 64 << 10},
-		{"half came", 64 << 10, 32 << 10, 0, 0, 64 << 10},
-		{"little came where little fits", 4 << 10, 10, 0, 0, 4 << 10},
-	}
-	for _, tt := range tests {
-		buf := bytes.Repeat([]byte("x"), tt.size)
-		got := resize(buf, tt.had, tt.have, tt.need)
-		if len(got) != tt.want || !bytes.Equal(got[:tt.have], buf[:tt.have]) {
-			t.Errorf("%s: %d bytes, want %d with what is left at the front", tt.name, len(got), tt.want)
-		}
-	}
-}
-
 // TestMessageBeforeLogin: who must log in is refused when it begins a message, and not kept waiting, and its bytes
 // kept, until the message is complete.
 func TestMessageBeforeLogin(t *testing.T) {
 	x := newFixture(t, twoUsers)
 	c := x.NewConn(&Meta{Start: time.Now()})
-	c.transport = &discarding{}
+	c.line.Attach(&discarding{})
 	if !x.register(&c.line) {
 		t.Fatal("the engine is closed")
 	}
@@ -369,7 +303,7 @@ func TestMessageInPartsBeforeLogin(t *testing.T) {
 	socket := &discarding{}
 	x.subscribe(x.connect(socket, ""), "a", "", "1")
 	c := x.NewConn(&Meta{Start: time.Now()})
-	c.transport = &discarding{}
+	c.line.Attach(&discarding{})
 	if !x.register(&c.line) {
 		t.Fatal("the engine is closed")
 	}
@@ -408,36 +342,5 @@ func TestDeliveryIsActivity(t *testing.T) {
 	x.Publish(c.Account(), "a", "", nil, []byte("x"))
 	if got := c.LastActivity(); got.Before(later) {
 		t.Errorf("last activity %v, want %v", got, later)
-	}
-}
-
-// timed is a connection that says which write deadlines it was given.
-type timed struct {
-	net.Conn
-	deadlines []time.Time
-}
-
-func (d *timed) SetWriteDeadline(at time.Time) error {
-	d.deadlines = append(d.deadlines, at)
-	return nil
-}
-func (d *timed) Write(b []byte) (int, error) { return len(b), nil }
-
-// TestDeadlines: a write has a deadline and takes it back, and one that comes while the connection is being closed
-// leaves it the deadline of the closing.
-func TestDeadlines(t *testing.T) {
-	x := newFixture(t, openConfig)
-	nc := &timed{}
-	tr := &goTransport{engine: x.Engine, net: nc}
-	tr.line = &x.connect(tr, "").line
-	if err := tr.writeWaiting([]byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	if d := nc.deadlines; len(d) != 2 || d[0].IsZero() || !d[1].IsZero() {
-		t.Errorf("deadlines %v, want one and then none", d)
-	}
-	tr.closed = true
-	if err := tr.writeWaiting([]byte("x")); !errors.Is(err, net.ErrClosed) || len(nc.deadlines) != 2 {
-		t.Errorf("while closing: %v, deadlines %v", err, nc.deadlines)
 	}
 }

@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"runnel/cluster/mesh"
 	"runnel/server/accounts"
+	"runnel/server/engine/peers"
 )
 
 // RouteConfig says how an engine meets those of other servers. It must not change once it was given to the engine.
@@ -36,39 +39,100 @@ type RouteView struct {
 }
 
 // RouteSubscription is what another server wants to be sent: of one subject and queue group, whoever has subscribed there.
-type RouteSubscription struct {
-	Account, Subject, Queue string
-	// Weight is how many members the queue group has there; 1 without one.
-	Weight int
-}
+type RouteSubscription = peers.Entry
 
-// RouteLinked takes over a link of kind [mesh.Route], which may have ended already. It is called by the mesh's goroutine.
+// RouteLinked takes over a link of kind [mesh.Route], which may have ended already. It and RouteUnlinked are called by one
+// goroutine, the mesh's.
 func (e *Engine) RouteLinked(l *mesh.Link) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.links[l] = struct{}{}
+	x := e.routing
+	if x == nil || l.Kind != mesh.Route || !e.enter() {
+		l.CloseWith(errors.New("this server takes no routes"))
+		return
+	}
+	defer e.running.Done()
+	r := newRoute(e, l)
+	if !r.Serve(l.Conn, nil, e.pollers) {
+		l.CloseWith(errors.New(ReasonShutdown.String()))
+		return
+	}
+	x.add(r)
+	if r.Closing() {
+		x.remove(r) // its end may have come before
+		return
+	}
+	e.tellMissing(r)
 }
 
-// RouteUnlinked forgets a link that has ended.
-func (e *Engine) RouteUnlinked(l *mesh.Link, _ error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.links, l)
+// RouteUnlinked forgets a link that has ended, and why.
+func (e *Engine) RouteUnlinked(l *mesh.Link, reason error) {
+	if e.routing == nil {
+		return
+	}
+	if r := e.routing.of(l); r != nil {
+		e.logger.Debug("route has ended", append(r.describe(), "error", reason)...)
+		r.End(ReasonRouteRemoved, nil, false)
+	}
 }
 
-// Routes returns the routes that are there now, in no particular order.
+// Routes returns the routes that are there now, oldest first.
 func (e *Engine) Routes() []RouteView {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	if e.routing == nil {
+		return nil
+	}
 	var all []RouteView
-	for l := range e.links {
-		all = append(all, RouteView{Link: l, LastActivity: l.Start})
+	for _, r := range *e.routing.routes.Load() {
+		all = append(all, RouteView{
+			ID: r.ID(), Link: r.link, Counters: r.Counters(), PendingBytes: r.PendingBytes(), LastActivity: r.LastActivity(),
+			Subscriptions: r.set.Len(),
+		})
 	}
 	return all
 }
 
 // RouteSubscriptions returns what the other server has told on the route with that id; nil when there is none.
-func (e *Engine) RouteSubscriptions(uint64) []RouteSubscription { return nil }
+func (e *Engine) RouteSubscriptions(id uint64) []RouteSubscription {
+	if e.routing == nil {
+		return nil
+	}
+	for _, r := range *e.routing.routes.Load() {
+		if r.ID() == id {
+			return r.set.Entries()
+		}
+	}
+	return nil
+}
 
-// AccountsChanged is to be called after accounts have come: what other servers have told about them counts from now on.
-func (e *Engine) AccountsChanged() {}
+// RouteCounters returns the traffic of all routes, also of those that are gone. It is part of what [Engine.Counters] says.
+func (e *Engine) RouteCounters() Counters {
+	if e.routing == nil {
+		return Counters{}
+	}
+	return e.routing.counters()
+}
+
+// AccountsChanged is to be called after accounts have come or gone: what other servers have told about them counts
+// from now on, or does not any more.
+func (e *Engine) AccountsChanged() {
+	if e.routing == nil {
+		return
+	}
+	for _, r := range *e.routing.routes.Load() {
+		for _, number := range r.set.SettleAll() {
+			r.askAgain(number)
+		}
+	}
+	e.refreshDemand()
+}
+
+// newRouting compiles the configuration.
+func newRouting(e *Engine, cfg *RouteConfig) (*routing, error) {
+	imports, err := accounts.NewBounds(cfg.Import)
+	if err != nil {
+		return nil, fmt.Errorf("what routes import: %w", err)
+	}
+	exports, err := accounts.NewBounds(cfg.Export)
+	if err != nil {
+		return nil, fmt.Errorf("what routes export: %w", err)
+	}
+	return openRouting(e, cfg, imports, exports), nil
+}

@@ -36,6 +36,7 @@ func (c *Conn) addSubscription(p *accounts.Profile, subject, queue, sid string, 
 	c.subscriptions[sid] = sub
 	// The tree's lock is taken under ours, here and in the removals; nobody takes them the other way round.
 	a.Interest().Insert(&sub.Entry)
+	c.engine.count(a, sub, 1)
 	return nil
 }
 
@@ -89,6 +90,7 @@ func (c *Conn) drop(sub *accounts.Subscription) {
 	sub.Close()
 	a := c.Account()
 	if a.Interest().Remove(&sub.Entry) {
+		c.engine.count(a, sub, -1)
 		a.RemoveSubscription()
 	}
 }
@@ -96,5 +98,6 @@ func (c *Conn) drop(sub *accounts.Subscription) {
 // Unsubscribe removes a subscription that c may no longer have and tells it so.
 func (c *Conn) Unsubscribe(sub *accounts.Subscription) {
 	c.removeSubscription(sub)
+	c.engine.tell()
 	c.SendErr(SubscriptionViolation(sub.Subject, sub.Queue, sub.SID))
 }

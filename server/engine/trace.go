@@ -46,7 +46,7 @@ func (w *worker) traceOut(t *target, subject []byte, bodyBytes int) {
 }
 
 func (w *worker) trace(c *Conn, text string) {
-	w.engine.logger.Log(context.Background(), logs.LevelTrace, text, slog.Uint64("cid", c.id))
+	w.engine.logger.Log(context.Background(), logs.LevelTrace, text, slog.Uint64("cid", c.ID()))
 }
 
 // logged is the part of a message that is shown: cut to the configured length, or its headers only.

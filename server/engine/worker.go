@@ -7,24 +7,17 @@ import (
 	"time"
 
 	"runnel/server/accounts"
+	"runnel/server/engine/lines"
 	"runnel/server/engine/outbound"
-	"runnel/server/engine/sockets"
 	"runnel/server/wire"
 )
 
 const (
-	// readBytes is the read buffer of a poller, shared by all its connections.
-	readBytes = 256 << 10
 	// stageTargets: with so many targets in a batch the worker flushes early, which bounds its memory.
 	stageTargets = 256
 	// sweepInterval is how often a worker looks for memory that it no longer needs.
 	sweepInterval = int64(time.Second)
-	// drainBuffers is how many chunks one write of the queue takes where the socket does not block.
-	drainBuffers = 16
 )
-
-// errSuspended stops the parsing of a connection whose credentials are being checked elsewhere.
-var errSuspended = errors.New("credentials are being checked")
 
 // totals are a worker's share of the server's counters. Written by the worker once a batch, read by all.
 type totals struct {
@@ -51,7 +44,7 @@ type worker struct {
 
 	// slow is a target that fell behind during this batch, and pressing the publisher of what it was sent last,
 	// which may be parked for it.
-	slow, pressing *line
+	slow, pressing *lines.Line
 	// pressed: an internal subscriber asked that the connection be parked whose input was processed last.
 	pressed bool
 
@@ -61,19 +54,19 @@ type worker struct {
 	answers       []answer  // of handlers, to the message that is being routed
 	answersMemory []byte    // that they take
 
+	far    abroad  // of messages from and to other servers
 	traced *traced // the message that is being routed, if its way is told; else nil
 
 	need int // how long the frame is at least that input has left the beginning of; 0 when not known
 
-	letter  *letter         // scratch of messages that are not delivered as they came, and
-	travels travels         // of those that go on into other accounts
-	message Message         // scratch of internal deliveries
-	buffers [][]byte        // scratch
-	vectors sockets.Vectors // scratch of the transport
+	letter  *letter       // scratch of messages that are not delivered as they came, and
+	travels travels       // of those that go on into other accounts
+	message Message       // scratch of internal deliveries
+	scratch lines.Scratch // of the transport
 	totals  totals
 
 	// of the connection whose input is being processed, from:
-	from                *line
+	from                *lines.Line
 	profile             *accounts.Profile
 	flags               flag
 	inMessages, inBytes int64
@@ -89,13 +82,13 @@ func newWorker(e *Engine, cacheSize int) *worker {
 		random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		letter: new(letter),
 	}
-	w.match.tooFar = e.tooFar
+	w.match.tooFar, w.match.routing = e.tooFar, e.routing
 	return w
 }
 
 // input processes what a connection has sent so far and returns how much of it is used up. The rest is the
 // beginning of a frame; keep it, and read on, to a length of at least w.need. The caller flushes.
-// After errSuspended the connection must not be read until it is woken; any other error has ended it.
+// After lines.ErrSuspended the connection must not be read until it is woken; any other error has ended it.
 func (w *worker) input(c *Conn, b []byte) (used int, err error) {
 	w.adopt(c)
 	w.pressed = false
@@ -156,12 +149,13 @@ func (w *worker) adopt(c *Conn) {
 // finish adds what was counted to the connection, its account and the server.
 func (w *worker) finish(c *Conn) {
 	w.need = w.parser.Need()
-	c.lastActivity.Store(w.engine.env.Clock.Load())
+	c.line.Touch()
+	w.engine.tell()
 	if w.inMessages == 0 {
 		return
 	}
-	c.inMessages.Add(w.inMessages)
-	c.inBytes.Add(w.inBytes)
+	c.line.InMessages.Add(w.inMessages)
+	c.line.InBytes.Add(w.inBytes)
 	w.totals.inMessages.Add(w.inMessages)
 	w.totals.inBytes.Add(w.inBytes)
 	if w.profile != nil {
@@ -185,7 +179,7 @@ func (w *worker) violation(c *Conn, err error) error {
 	case wire.ErrControlLine:
 		reason = ReasonMaxControlLine
 	}
-	w.engine.logger.Error("protocol error", "cid", c.id, "error", e.Error())
+	w.engine.logger.Error("protocol error", "cid", c.ID(), "error", e.Error())
 	return w.refuse(c, reason, e.Text)
 }
 
@@ -203,11 +197,11 @@ func (w *worker) rest() {
 }
 
 // stageFor returns the stage of a line in this batch.
-func (w *worker) stageFor(l *line) *stage {
-	if int(l.slot) >= len(w.stages) {
-		w.stages = append(w.stages, make([]*stage, int(l.slot)+64-len(w.stages))...)
+func (w *worker) stageFor(l *lines.Line) *stage {
+	if int(l.Slot) >= len(w.stages) {
+		w.stages = append(w.stages, make([]*stage, int(l.Slot)+64-len(w.stages))...)
 	}
-	s := w.stages[l.slot]
+	s := w.stages[l.Slot]
 	if s != nil && s.line == l {
 		return s
 	}
@@ -222,7 +216,7 @@ func (w *worker) stageFor(l *line) *stage {
 		s = &stage{}
 	}
 	s.line = l
-	w.stages[l.slot] = s
+	w.stages[l.Slot] = s
 	w.dirty = append(w.dirty, s)
 	return s
 }
@@ -231,7 +225,7 @@ func (w *worker) stageFor(l *line) *stage {
 func (w *worker) reply(c *Conn, b []byte) { w.say(&c.line, b) }
 
 // say stages bytes of the server's own for a line, behind what it was sent before.
-func (w *worker) say(l *line, b []byte) {
+func (w *worker) say(l *lines.Line, b []byte) {
 	s := w.stageFor(l)
 	if s.Full(len(b)) {
 		w.flushStage(s)
@@ -239,13 +233,36 @@ func (w *worker) say(l *line, b []byte) {
 	s.Own = append(s.Own, b...)
 }
 
+// Say implements lines.Worker, as what follows.
+func (w *worker) Say(l *lines.Line, b []byte) { w.say(l, b) }
+
+// Flush is flush.
+func (w *worker) Flush() { w.flush() }
+
+// Need is how long the frame is that input has left the beginning of.
+func (w *worker) Need() int { return w.need }
+
+// Pressure says who is to be paused for whom.
+func (w *worker) Pressure() lines.Pressure {
+	return lines.Pressure{Slow: w.slow, Publisher: w.pressing, Pressed: w.pressed}
+}
+
+// Ease forgets who is to be paused for whom.
+func (w *worker) Ease() { w.slow, w.pressing = nil, nil }
+
+// Sweep is maybeSweep.
+func (w *worker) Sweep() { w.maybeSweep() }
+
+// Scratch is the memory of a writer.
+func (w *worker) Scratch() *lines.Scratch { return &w.scratch }
+
 // flush writes all stages of the batch, and ends it for internal subscribers. Afterwards nothing points into the read
 // buffer.
 func (w *worker) flush() {
 	for i := 0; i < len(w.dirty); i++ {
 		s := w.dirty[i]
 		w.flushStage(s)
-		w.stages[s.line.slot] = nil
+		w.stages[s.line.Slot] = nil
 		s.line = nil
 		w.dirty[i] = nil
 		w.free = append(w.free, s)
@@ -264,21 +281,9 @@ func (w *worker) flushStage(s *stage) {
 	}
 	l := s.line
 	w.count(s)
-	v := l.out.Claim(&s.Batch)
-	if v == outbound.Write {
-		w.buffers = s.Buffers(w.buffers[:0])
-		n, err := l.transport.write(w, w.buffers)
-		if err != nil && !errors.Is(err, sockets.ErrFull) {
-			n = s.Bytes() // the socket is dead: forget the rest
-		}
-		var more bool
-		v, more = l.out.Release(l.transport, &s.Batch, n)
-		if more {
-			w.drain(l)
-		}
-		if err != nil && !errors.Is(err, sockets.ErrFull) {
-			l.end(ReasonWriteError, "", false)
-		}
+	v, broken := l.Write(&s.Batch, &w.scratch)
+	if broken {
+		l.End(ReasonWriteError, nil, false)
 	}
 	switch v {
 	case outbound.Park:
@@ -296,44 +301,16 @@ func (w *worker) count(s *stage) {
 	}
 	n, bytes := int64(s.messages), int64(s.payload)
 	l := s.line
-	l.outMessages.Add(n)
-	l.outBytes.Add(bytes)
+	l.OutMessages.Add(n)
+	l.OutBytes.Add(bytes)
 	w.totals.outMessages.Add(n)
 	w.totals.outBytes.Add(bytes)
-	l.lastActivity.Store(w.engine.env.Clock.Load())
-	if a := l.user.Account(); a != nil {
+	l.Touch()
+	if a := userOf(l).Account(); a != nil {
 		a.Traffic.OutMsgs.Add(n)
 		a.Traffic.OutBytes.Add(bytes)
 	}
 	s.messages, s.payload = 0, 0
-}
-
-// drain writes what waits for a line until the socket is full or nothing is left.
-func (w *worker) drain(l *line) {
-	for {
-		w.buffers = l.out.Take(w.buffers[:0], drainBuffers, nil)
-		if len(w.buffers) == 0 {
-			return
-		}
-		offered := 0
-		for _, b := range w.buffers {
-			offered += len(b)
-		}
-		n, err := l.transport.write(w, w.buffers)
-		dead := err != nil && !errors.Is(err, sockets.ErrFull)
-		if dead {
-			n = offered
-		}
-		again, woken := l.out.Took(l.transport, n, offered)
-		woken.Wake()
-		if dead {
-			l.end(ReasonWriteError, "", false)
-			return
-		}
-		if !again {
-			return
-		}
-	}
 }
 
 // maybeSweep gives up, now and then, stages that the last batches did not need and match entries that no longer

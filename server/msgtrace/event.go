@@ -61,6 +61,7 @@ type (
 	egress struct {
 		step
 		Peer
+		Hop          string `json:"hop,omitempty"` // of the other server that goes on
 		Account      string `json:"acc,omitempty"` // where that is another than the publisher's
 		Subscription string `json:"sub,omitempty"`
 		Queue        string `json:"queue,omitempty"`
@@ -86,6 +87,7 @@ const (
 // Egress is a subscriber that a message goes to.
 type Egress struct {
 	Peer
+	Hop          string // of another server, see [Trace.Hop]
 	Account      string // empty in the publisher's account
 	Subscription string // its subject
 	Queue        string // its queue group

@@ -42,6 +42,18 @@ func Destination(header []byte) (subject string, only bool) {
 	return string(value), only
 }
 
+// hopHeader numbers the servers that a message comes through, but for the first.
+const hopHeader = "Nats-Trace-Hop"
+
+// Onward returns a header block for the server with that number.
+func Onward(header []byte, hop string) []byte { return headers.Set(header, hopHeader, hop) }
+
+// hopOf is the number that a header block has for the server that reads it.
+func hopOf(header []byte) string {
+	value, _ := headers.Get(header, hopHeader)
+	return string(bytes.TrimSpace(value))
+}
+
 // Sampled tells whether a header block says, as W3C Trace Context has it, that the message is part of a trace that is
 // recorded: version, trace, parent and flags in hexadecimal digits, of which the last bit is set.
 func Sampled(header []byte) bool {

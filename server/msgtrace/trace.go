@@ -1,6 +1,7 @@
 package msgtrace
 
 import (
+	"strconv"
 	"sync"
 	"time"
 )
@@ -12,7 +13,8 @@ const maxEvents = 4096
 // has released it: its maker, and each Storing.
 type Trace struct {
 	only        bool
-	headerBytes int // of what is shown of it
+	headerBytes int    // of what is shown of it
+	hop         string // of this server, empty for the first one
 	done        func(*Trace)
 
 	mu      sync.Mutex // guards what follows; nobody is called while it is held
@@ -38,7 +40,7 @@ type Request struct {
 // New begins the trace of a message with that header and size. only says that it is delivered to nobody. The maker
 // releases it; done is called when the trace is complete, from whoever releases it last, and must be quick.
 func New(header []byte, bytes int, only bool, done func(*Trace)) *Trace {
-	t := &Trace{only: only, headerBytes: min(len(header), headerShownBytes), done: done, holds: 1}
+	t := &Trace{only: only, hop: hopOf(header), headerBytes: min(len(header), headerShownBytes), done: done, holds: 1}
 	t.report.Request = Request{Header: shown(header), Bytes: bytes}
 	return t
 }
@@ -62,6 +64,18 @@ func (t *Trace) Refuse(why string) {
 	t.entered.Error = why
 }
 
+// Hop numbers one more server that the message goes on to, which reports about the rest of its way.
+func (t *Trace) Hop() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.report.Hops++
+	hop := strconv.Itoa(t.report.Hops)
+	if t.hop != "" {
+		hop = t.hop + "." + hop
+	}
+	return hop
+}
+
 // Map notes that the subject became another one.
 func (t *Trace) Map(to string) { t.add(&mapping{now("sm"), to}) }
 
@@ -73,7 +87,7 @@ func (t *Trace) Request(account, from, to string) { t.add(&request{now("si"), ac
 
 // Leave notes a subscriber.
 func (t *Trace) Leave(e *Egress) {
-	t.add(&egress{now("eg"), e.Peer, e.Account, e.Subscription, e.Queue, e.Error})
+	t.add(&egress{now("eg"), e.Peer, e.Hop, e.Account, e.Subscription, e.Queue, e.Error})
 }
 
 // Store notes that a stream is about to decide about the message, and holds the trace until that is done.

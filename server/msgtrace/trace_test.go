@@ -166,3 +166,21 @@ func TestManyStreams(t *testing.T) {
 	all.Wait()
 	<-complete
 }
+
+// TestHops: servers that a message goes on to are numbered, and know their numbers.
+func TestHops(t *testing.T) {
+	header := []byte("NATS/1.0\r\nNats-Trace-Dest: d\r\n\r\n")
+	first := msgtrace.New(header, 1, false, func(*msgtrace.Trace) {})
+	for _, want := range []string{"1", "2"} {
+		if got := first.Hop(); got != want {
+			t.Errorf("hop %q, want %q", got, want)
+		}
+	}
+	if got := first.Report().Hops; got != 2 {
+		t.Errorf("%d hops, want 2", got)
+	}
+	next := msgtrace.New(msgtrace.Onward(header, "2"), 1, false, func(*msgtrace.Trace) {})
+	if got := next.Hop(); got != "2.1" {
+		t.Errorf("hop of the next server %q, want 2.1", got)
+	}
+}

@@ -29,7 +29,8 @@ func (w *world) share(yes bool) {
 	w.t.Helper()
 	cfg := accounts.Config{Accounts: []accounts.AccountConfig{
 		{Name: "A", Exports: []accounts.ExportConfig{{Subject: "s.>"}}},
-		{Name: "M", Exports: []accounts.ExportConfig{{Subject: "m.*"}}}, {Name: "B"},
+		{Name: "M", Exports: []accounts.ExportConfig{{Subject: "m.*"}}},
+		{Name: "B"},
 	}}
 	if yes {
 		cfg.Accounts[1].Imports = []accounts.ImportConfig{{Account: "A", Subject: "s.*", To: "m.*"}}

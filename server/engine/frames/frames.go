@@ -21,7 +21,6 @@ package frames
 import (
 	"encoding/binary"
 	"errors"
-	"iter"
 	"math"
 	"strconv"
 )
@@ -69,7 +68,7 @@ type Frame struct {
 	Subject []byte // of Message too
 	Queue   []byte
 
-	// Of Message only. Queues is to be read by [Split].
+	// Of Message only. Queues is to be read by [CutQueue].
 	Flags                  uint8
 	Queues, Told           []byte
 	Reply, Tail            []byte // Tail begins with Reply
@@ -211,17 +210,16 @@ func isNumber(text []byte, n int) bool {
 	return got == n
 }
 
-// Split iterates over the queue groups of a message. What is malformed ends it.
-func Split(queues []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		for len(queues) >= 2 {
-			n := 2 + int(binary.BigEndian.Uint16(queues))
-			if n > len(queues) || !yield(queues[2:n:n]) {
-				return
-			}
-			queues = queues[n:]
-		}
+// CutQueue returns the first queue group of a message and the others; false when there is none.
+func CutQueue(queues []byte) (name, others []byte, ok bool) {
+	if len(queues) < 2 {
+		return nil, nil, false
 	}
+	n := 2 + int(binary.BigEndian.Uint16(queues))
+	if n > len(queues) {
+		return nil, nil, false
+	}
+	return queues[2:n:n], queues[n:], true
 }
 
 // AppendQueue adds a queue group to those of a message. It adds nothing, and is false, for a name that is too long.

@@ -3,7 +3,6 @@ package frames_test
 import (
 	"bytes"
 	"errors"
-	"slices"
 	"testing"
 
 	"runnel/server/engine/frames"
@@ -43,6 +42,16 @@ func parse(t *testing.T, b []byte) frames.Frame {
 		t.Fatalf("parsed %d bytes of %d, %v", n, len(b), err)
 	}
 	return f
+}
+
+func split(queues []byte) (all [][]byte) {
+	for {
+		name, others, ok := frames.CutQueue(queues)
+		if !ok {
+			return all
+		}
+		all, queues = append(all, name), others
+	}
 }
 
 func TestSmallFrames(t *testing.T) {
@@ -89,7 +98,7 @@ func TestMessage(t *testing.T) {
 			if len(tt.head.Queues) > 0 {
 				want = 2
 			}
-			if got := slices.Collect(frames.Split(f.Queues)); len(got) != want || want > 0 && string(got[0]) != "one" {
+			if got := split(f.Queues); len(got) != want || want > 0 && string(got[0]) != "one" {
 				t.Errorf("queues %q", got)
 			}
 		})
@@ -155,9 +164,7 @@ func FuzzNext(f *testing.F) {
 		case frames.Interest:
 			again = frames.AppendInterest(nil, one.Number, string(one.Subject), string(one.Queue), int(one.Weight))
 		case frames.Message:
-			for range frames.Split(one.Queues) {
-				continue
-			}
+			split(one.Queues)
 			h := frames.Head{
 				Number: one.Number, Flags: one.Flags, Queues: one.Queues, Subject: one.Subject, Told: one.Told,
 				ReplyBytes: len(one.Reply), HeaderBytes: one.HeaderBytes, BodyBytes: one.BodyBytes, TailBytes: len(one.Tail),

@@ -106,6 +106,9 @@ const (
 // Open makes the gate part of env, before it is used.
 func (g *Gate) Open(env *Env) { g.env = env }
 
+// Now is the time on the clock of the Env.
+func (g *Gate) Now() int64 { return g.env.Clock.Load() }
+
 // most is how many bytes may wait.
 func (g *Gate) most() int { return cmp.Or(g.Own, g.env.Most()) }
 

@@ -29,7 +29,6 @@ type Remote struct {
 	// Number is the other server's of the account.
 	Number uint32
 
-	set  *Set
 	name string
 	// What follows is guarded by the set's lock.
 	account    *accounts.Account // nil when it is not in use here
@@ -55,15 +54,16 @@ type Set struct {
 	// mu guards what follows. Trees of interest are locked while it is held, and find is called, which locks for itself.
 	mu      sync.Mutex
 	remotes map[uint32]*Remote
-	waiting int // bytes of interest in accounts that are not in use here
-	count   int // of entries
+	names   map[string]*Remote // the same by name
+	waiting int                // bytes of interest in accounts that are not in use here
+	count   int                // of entries
 	closed  bool
 }
 
 // New returns the set of a route. find returns the account of a name if it is in use here; other servers get what bounds
 // allow only.
 func New(route accounts.Subscriber, bounds *accounts.Bounds, find func(name string) *accounts.Account) *Set {
-	return &Set{route: route, bounds: bounds, find: find, remotes: make(map[uint32]*Remote)}
+	return &Set{route: route, bounds: bounds, find: find, remotes: make(map[uint32]*Remote), names: make(map[string]*Remote)}
 }
 
 // Define takes over what the other server calls an account.
@@ -76,12 +76,13 @@ func (s *Set) Define(number uint32, name string) error {
 	if len(s.remotes) >= accountsMost {
 		return ErrTooMany
 	}
-	if old := s.remotes[number]; old != nil {
-		s.drop(old)
+	for _, old := range [...]*Remote{s.remotes[number], s.names[name]} {
+		if old != nil {
+			s.drop(old)
+		}
 	}
-	s.remotes[number] = &Remote{
-		Subscriber: s.route, Number: number, set: s, name: name, account: s.find(name), entries: make(map[key]*accounts.Subscription),
-	}
+	r := &Remote{Subscriber: s.route, Number: number, name: name, account: s.find(name)}
+	s.remotes[number], s.names[name] = r, r
 	return nil
 }
 
@@ -158,6 +159,7 @@ func (s *Set) empty(r *Remote) {
 func (s *Set) drop(r *Remote) {
 	s.empty(r)
 	delete(s.remotes, r.Number)
+	delete(s.names, r.name)
 }
 
 // Forget takes over that the other server has no interest in an account any more.
@@ -173,27 +175,40 @@ func (s *Set) Forget(number uint32) {
 func (s *Set) Leave(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range s.remotes {
-		if r.name == name {
-			s.drop(r)
-		}
+	if r := s.names[name]; r != nil {
+		s.drop(r)
 	}
 }
 
-// Settle moves what is about accounts that have come or gone to where it belongs, and returns the numbers of those of which
-// the other server has to tell everything again.
-func (s *Set) Settle() (again []uint32) {
+// Settle moves what is about the account of that name, which may have come or gone, to where it belongs. It tells whether the
+// other server has to tell everything about it again, and which number it has there.
+func (s *Set) Settle(name string) (number uint32, again bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.names[name]; r != nil {
+		return r.Number, s.settle(r)
+	}
+	return 0, false
+}
+
+// SettleAll is Settle for all accounts; it returns the numbers of those that are to be told again.
+func (s *Set) SettleAll() (again []uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.remotes {
-		if a := s.find(r.name); a != r.account {
-			s.move(r, a)
-		}
-		if r.account != nil && r.incomplete {
-			r.incomplete = false
+		if s.settle(r) {
 			again = append(again, r.Number)
 		}
 	}
+	return again
+}
+
+func (s *Set) settle(r *Remote) (again bool) {
+	if a := s.find(r.name); a != r.account {
+		s.move(r, a)
+	}
+	again = r.account != nil && r.incomplete
+	r.incomplete = r.incomplete && !again
 	return again
 }
 
@@ -212,18 +227,6 @@ func (s *Set) move(r *Remote, a *accounts.Account) {
 		}
 		s.insert(r, sub.Subject, sub.Queue, weight)
 	}
-}
-
-// Waits tells whether there is interest in accounts that are not in use here.
-func (s *Set) Waits() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.remotes {
-		if r.account == nil {
-			return true
-		}
-	}
-	return false
 }
 
 // Close forgets everything, and whatever comes. A second time it does nothing.

@@ -79,9 +79,9 @@ func TestSet(t *testing.T) {
 		{"denied", "A", "secret", "", func() { s.Tell(1, "secret", "", 1) }},
 		{"no subject", "A", "a", "1", func() { s.Tell(1, "a..b", "", 1) }},
 		{"not in use", "B", "a", "", func() { define(2, "B"); s.Tell(2, "a", "q", 4) }},
-		{"in use", "B", "a", "2 q=4", func() { w.used["B"] = true; s.Settle() }},
-		{"not any more", "B", "a", "", func() { w.used["B"] = false; s.Settle() }},
-		{"and again", "B", "a", "2 q=4", func() { w.used["B"] = true; s.Settle() }},
+		{"in use", "B", "a", "2 q=4", func() { w.used["B"] = true; s.Settle("B") }},
+		{"not any more", "B", "a", "", func() { w.used["B"] = false; s.SettleAll() }},
+		{"and again", "B", "a", "2 q=4", func() { w.used["B"] = true; s.Settle("B") }},
 		{"forgotten", "B", "a", "", func() { s.Forget(2) }},
 		{"on another route", "A", "a", "", func() { s.Leave("A") }},
 		{"defined anew", "A", "a", "", func() { define(1, "A") }},
@@ -117,9 +117,6 @@ func TestEntries(t *testing.T) {
 	if want := "A a =1,A a q=3,B a =1,B a q=3"; strings.Join(got, ",") != want || s.Len() != 4 {
 		t.Errorf("%d entries, %q, want %q", s.Len(), got, want)
 	}
-	if !s.Waits() {
-		t.Error("B is not waited for")
-	}
 }
 
 // TestBounded: interest in an account that is not in use here is kept up to a bound, and asked for again beyond.
@@ -138,14 +135,17 @@ func TestBounded(t *testing.T) {
 	if most > 40 {
 		t.Errorf("%d MiB are kept", most)
 	}
-	if again := s.Settle(); len(again) > 0 {
+	if again := s.SettleAll(); len(again) > 0 {
 		t.Errorf("asks about %d although nobody uses it", again)
 	}
 	w.used["B"] = true
-	if again := s.Settle(); len(again) != 1 || again[0] != 2 {
+	if again := s.SettleAll(); len(again) != 1 || again[0] != 2 {
 		t.Errorf("asks about %d, want 2", again)
 	}
-	if again := s.Settle(); len(again) != 0 {
-		t.Errorf("asks about %d once more", again)
+	if _, again := s.Settle("B"); again {
+		t.Error("asks once more")
+	}
+	if _, again := s.Settle("C"); again {
+		t.Error("asks about an account that nobody has named")
 	}
 }

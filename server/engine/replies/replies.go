@@ -94,6 +94,9 @@ func New[A comparable, V any](b Bounds) *Table[A, V] {
 	return t
 }
 
+// Prefix is what the reply subjects of this table begin with, and those of no other.
+func (t *Table[A, V]) Prefix() string { return t.prefix }
+
 // appendDigits appends n digits that x leads to.
 func appendDigits(b []byte, x uint64, n int) []byte {
 	for range n {

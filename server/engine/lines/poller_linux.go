@@ -1,18 +1,21 @@
-package engine
+package lines
 
 import (
 	"errors"
-	"fmt"
+	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"runnel/server/engine/chunks"
+	"runnel/server/engine/outbound"
 	"runnel/server/engine/sockets"
 )
 
 const (
+	// readBytes is the read buffer of a poller, shared by all its connections.
+	readBytes = 256 << 10
 	// pollEvents is how many events one look at epoll takes.
 	pollEvents = 128
 	// readRoom: below this the poller flushes and starts its buffer anew.
@@ -23,12 +26,14 @@ const (
 	discardReads = 16
 )
 
-// poller reads and writes plain TCP connections from one goroutine: an edge-triggered epoll set, one worker,
+// Poller reads and writes plain TCP connections from one goroutine: an edge-triggered epoll set, one worker,
 // one read buffer. A turn reads each connection that has something once; everything that the turn produced
 // is written at its end. A poller never waits for anything but epoll.
-type poller struct {
-	engine *Engine
-	w      *worker
+type Poller struct {
+	host   Host
+	env    *outbound.Env
+	w      Worker
+	logger *slog.Logger
 	set    *sockets.Set
 	stop   atomic.Bool
 
@@ -47,8 +52,8 @@ type poller struct {
 // pollTransport is the transport of one connection of a poller. All but poller, line and fd belong to the
 // poller's goroutine.
 type pollTransport struct {
-	poller *poller
-	line   *line
+	poller *Poller
+	line   *Line
 	fd     int32
 
 	queued bool  // is in again
@@ -58,50 +63,31 @@ type pollTransport struct {
 	ended  bool
 }
 
-func (e *Engine) startPollers(n int) error {
-	for range n {
-		p, err := newPoller(e)
-		if err != nil {
-			return fmt.Errorf("start epoll poller: %w", err)
-		}
-		e.pollers = append(e.pollers, p)
-		e.running.Go(p.run)
-	}
-	return nil
-}
-
-func (e *Engine) stopPollers() {
-	for _, p := range e.pollers {
-		p.stop.Store(true)
-		p.set.Ring()
-	}
-}
-
-// closePollers closes the descriptors, once nobody is left who might ring.
-func (e *Engine) closePollers() {
-	for _, p := range e.pollers {
-		if err := p.set.Close(); err != nil {
-			e.logger.Error("close epoll poller", "error", err)
-		}
-	}
-	e.pollers = nil
-}
-
-func newPoller(e *Engine) (*poller, error) {
+// NewPoller returns a poller for lines of the host, which runs when Run is called. w is its worker.
+func NewPoller(h Host, env *outbound.Env, w Worker, logger *slog.Logger) (*Poller, error) {
 	set, err := sockets.Open(pollEvents)
 	if err != nil {
 		return nil, err
 	}
-	return &poller{
-		engine: e, w: e.makeWorker(pollerCache), set: set, buf: make([]byte, readBytes), conns: make(map[int32]*pollTransport),
+	return &Poller{
+		host: h, env: env, w: w, logger: logger, set: set, buf: make([]byte, readBytes), conns: make(map[int32]*pollTransport),
 	}, nil
 }
 
+// Stop has Run end all lines and return.
+func (p *Poller) Stop() {
+	p.stop.Store(true)
+	p.set.Ring()
+}
+
+// Close closes the descriptors of the poller itself, once nobody is left who might wake it.
+func (p *Poller) Close() error { return p.set.Close() }
+
 // poll serves l from a poller if nc is plain TCP. The descriptor leaves the care of Go's own poller. It is not ok when
-// the server is going down.
-func (e *Engine) poll(l *line, nc net.Conn, first []byte) (served, ok bool) {
+// the host takes no more lines.
+func (l *Line) poll(nc net.Conn, first []byte, pollers []*Poller) (served, ok bool) {
 	tcp, ok := nc.(*net.TCPConn)
-	if !ok || len(e.pollers) == 0 {
+	if !ok || len(pollers) == 0 {
 		return false, false
 	}
 	fd, err := sockets.Duplicate(tcp)
@@ -109,11 +95,11 @@ func (e *Engine) poll(l *line, nc net.Conn, first []byte) (served, ok bool) {
 		return false, false
 	}
 	_ = tcp.Close() // the duplicate keeps the connection
-	p := e.pollers[l.id%uint64(len(e.pollers))]
+	p := pollers[l.id%uint64(len(pollers))]
 	t := &pollTransport{poller: p, line: l, fd: fd}
 	l.transport = t
-	if !e.register(l) {
-		sockets.Close(fd) // the server is going down
+	if !l.host.Register(l) {
+		sockets.Close(fd) // nobody was told anything yet
 		return true, false
 	}
 	if len(first) > 0 {
@@ -124,10 +110,10 @@ func (e *Engine) poll(l *line, nc net.Conn, first []byte) (served, ok bool) {
 }
 
 // add begins to watch a connection.
-func (p *poller) add(t *pollTransport) {
+func (p *Poller) add(t *pollTransport) {
 	switch watched, err := p.watch(t); {
 	case err != nil:
-		p.engine.logger.Error("watch connection", "cid", t.line.id, "error", err)
+		p.logger.Error("watch connection", "cid", t.line.id, "error", err)
 		p.end(t, ReasonReadError)
 	case !watched:
 		p.end(t, ReasonShutdown)
@@ -135,7 +121,7 @@ func (p *poller) add(t *pollTransport) {
 }
 
 // watch puts t into the epoll set, unless the poller has ended.
-func (p *poller) watch(t *pollTransport) (watched bool, err error) {
+func (p *Poller) watch(t *pollTransport) (watched bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.conns == nil {
@@ -148,10 +134,11 @@ func (p *poller) watch(t *pollTransport) (watched bool, err error) {
 	return true, nil
 }
 
-func (p *poller) run() {
+// Run serves lines until Stop.
+func (p *Poller) Run() {
 	for !p.stop.Load() {
 		n := p.wait()
-		p.engine.env.Clock.Store(time.Now().UnixNano())
+		p.env.Clock.Store(time.Now().UnixNano())
 		p.offset = 0
 		p.turn, p.again = p.again, p.turn[:0]
 		for i := range n {
@@ -162,16 +149,16 @@ func (p *poller) run() {
 			t.queued = false
 			p.read(t)
 		}
-		p.w.flush()
+		p.w.Flush()
 		p.park()
 		p.unpark()
-		p.w.maybeSweep()
+		p.w.Sweep()
 	}
 	p.endAll()
 }
 
 // wait returns the number of events.
-func (p *poller) wait() int {
+func (p *Poller) wait() int {
 	timeout := -1
 	switch {
 	case len(p.again) > 0:
@@ -182,7 +169,7 @@ func (p *poller) wait() int {
 	return p.set.Wait(timeout)
 }
 
-func (p *poller) event(ev sockets.Event) {
+func (p *Poller) event(ev sockets.Event) {
 	if ev.Bell {
 		p.answer()
 		return
@@ -194,7 +181,7 @@ func (p *poller) event(ev sockets.Event) {
 		return // ended in this turn
 	}
 	if ev.Writable {
-		p.w.drain(t.line)
+		t.line.Drain(p.w.Scratch())
 	}
 	if ev.Hangup {
 		t.hangup = true
@@ -205,7 +192,7 @@ func (p *poller) event(ev sockets.Event) {
 }
 
 // answer takes up what others woke the poller for.
-func (p *poller) answer() {
+func (p *Poller) answer() {
 	p.set.Silence()
 	p.mu.Lock()
 	woken := p.woken
@@ -213,7 +200,7 @@ func (p *poller) answer() {
 	p.mu.Unlock()
 	for _, t := range woken {
 		t.until = 0
-		if !t.ended && t.line.user.halted() && !t.line.user.suspended() {
+		if !t.ended && t.line.user.Halted() && !t.line.user.Suspended() {
 			p.resume(t)
 		}
 		p.later(t)
@@ -221,9 +208,9 @@ func (p *poller) answer() {
 }
 
 // resume goes on with a connection whose credentials were checked elsewhere, first with what it had sent.
-func (p *poller) resume(t *pollTransport) {
+func (p *Poller) resume(t *pollTransport) {
 	l := t.line
-	if err := l.user.resume(p.w); err != nil {
+	if err := l.user.Resume(p.w); err != nil {
 		return // ended; the hang-up follows
 	}
 	if len(l.carry) == 0 {
@@ -232,12 +219,12 @@ func (p *poller) resume(t *pollTransport) {
 	sent := l.carry
 	l.carry = nil
 	p.input(t, sent)
-	p.w.flush() // sent may be borrowed, and is not the poller's to keep
-	p.engine.env.Chunks.Put(sent)
+	p.w.Flush() // sent may be borrowed, and is not the poller's to keep
+	p.env.Chunks.Put(sent)
 }
 
 // later has t read in the next turn.
-func (p *poller) later(t *pollTransport) {
+func (p *Poller) later(t *pollTransport) {
 	if !t.queued && !t.ended {
 		t.queued = true
 		p.again = append(p.again, t)
@@ -245,22 +232,22 @@ func (p *poller) later(t *pollTransport) {
 }
 
 // read reads t once and processes what came.
-func (p *poller) read(t *pollTransport) {
+func (p *Poller) read(t *pollTransport) {
 	l := t.line
 	switch {
 	case t.ended || t.until != 0:
 		return // what there is to read is looked at when it is no longer parked
-	case l.isClosing():
+	case l.Closing():
 		p.discard(t)
 		return
-	case l.user.halted():
+	case l.user.Halted():
 		return // waking reads it
 	case cap(l.carry) > chunks.Large:
 		p.readLarge(t)
 		return
 	}
 	if len(p.buf)-p.offset < max(len(l.carry)+lineRoom, readRoom) {
-		p.w.flush()
+		p.w.Flush()
 		p.offset = 0
 	}
 	buf := p.buf[p.offset:]
@@ -271,7 +258,7 @@ func (p *poller) read(t *pollTransport) {
 		return
 	}
 	if l.carry != nil {
-		p.engine.env.Chunks.Put(l.carry)
+		p.env.Chunks.Put(l.carry)
 		l.carry = nil
 	}
 	end := have + n
@@ -283,10 +270,10 @@ func (p *poller) read(t *pollTransport) {
 }
 
 // nothing handles a read that gave no bytes.
-func (p *poller) nothing(t *pollTransport, err error) {
+func (p *Poller) nothing(t *pollTransport, err error) {
 	switch err {
 	case nil:
-		p.w.flush() // it may have closed one direction only, and wait for answers
+		p.w.Flush() // it may have closed one direction only, and wait for answers
 		p.end(t, ReasonClientClosed)
 	case sockets.ErrFull:
 	default:
@@ -295,7 +282,7 @@ func (p *poller) nothing(t *pollTransport, err error) {
 }
 
 // readLarge reads the rest of a message that is kept in memory of just its size straight to there.
-func (p *poller) readLarge(t *pollTransport) {
+func (p *Poller) readLarge(t *pollTransport) {
 	l := t.line
 	n, err := sockets.Read(t.fd, l.carry[len(l.carry):cap(l.carry)])
 	if n == 0 {
@@ -307,19 +294,19 @@ func (p *poller) readLarge(t *pollTransport) {
 		whole := l.carry
 		l.carry = nil
 		p.input(t, whole)
-		p.w.flush()
+		p.w.Flush()
 	}
 	p.later(t)
 }
 
 // input processes bytes of t and keeps what is left of them.
-func (p *poller) input(t *pollTransport, b []byte) {
+func (p *Poller) input(t *pollTransport, b []byte) {
 	l := t.line
-	used, err := l.user.input(p.w, b)
-	if p.w.pressed && l.user.parks() && !p.engine.settings.Load().NoStall {
+	used, err := l.user.Input(p.w, b)
+	if p.w.Pressure().Pressed && l.user.Parks() && p.host.MayPark() {
 		p.pause(t)
 	}
-	if err != nil && !errors.Is(err, errSuspended) {
+	if err != nil && !errors.Is(err, ErrSuspended) {
 		p.later(t) // it is closing: discard what it still sends
 		return
 	}
@@ -330,10 +317,10 @@ func (p *poller) input(t *pollTransport, b []byte) {
 	// What was read before a check of credentials may be more than a frame, and is not read into further.
 	want := len(rest)
 	if err == nil {
-		want = max(want, p.w.need)
+		want = max(want, p.w.Need())
 	}
 	if len(rest) <= chunks.Large && want <= chunks.Large {
-		l.carry = append(p.engine.env.Chunks.Get(len(rest)), rest...)
+		l.carry = append(p.env.Chunks.Get(len(rest)), rest...)
 	} else {
 		l.carry = append(make([]byte, 0, want), rest...)
 	}
@@ -341,8 +328,8 @@ func (p *poller) input(t *pollTransport, b []byte) {
 
 // discard reads and drops what a closing connection still sends, so that closing the descriptor does not
 // reset it before the peer has read why.
-func (p *poller) discard(t *pollTransport) {
-	p.w.flush()
+func (p *Poller) discard(t *pollTransport) {
+	p.w.Flush()
 	p.offset = 0
 	for range discardReads {
 		n, err := sockets.Read(t.fd, p.buf)
@@ -355,27 +342,28 @@ func (p *poller) discard(t *pollTransport) {
 }
 
 // park pauses the publisher of this turn for whom a target fell behind, if there is one.
-func (p *poller) park() {
-	slow, publisher := p.w.slow, p.w.pressing
-	p.w.slow, p.w.pressing = nil, nil
-	if slow == nil || publisher == nil || publisher == slow || !publisher.user.parks() {
+func (p *Poller) park() {
+	pressure := p.w.Pressure()
+	p.w.Ease()
+	slow, publisher := pressure.Slow, pressure.Publisher
+	if slow == nil || publisher == nil || publisher == slow || !publisher.user.Parks() {
 		return
 	}
 	t, ok := publisher.transport.(*pollTransport)
 	if !ok || t.ended || t.until != 0 {
 		return
 	}
-	if p.engine.settings.Load().NoStall || !slow.out.Park((*parkedLine)(publisher)) {
+	if !p.host.MayPark() || !slow.out.Park((*parked)(publisher)) {
 		return
 	}
 	p.pause(t)
 }
 
 // pause lets t wait for parkTime, or until it is woken.
-func (p *poller) pause(t *pollTransport) {
+func (p *Poller) pause(t *pollTransport) {
 	t.until = time.Now().Add(parkTime).UnixNano()
 	t.line.stalls.Add(1)
-	p.engine.stalled.Add(1)
+	p.host.Parked()
 	if !t.listed {
 		t.listed = true
 		p.parked = append(p.parked, t)
@@ -383,7 +371,7 @@ func (p *poller) pause(t *pollTransport) {
 }
 
 // unpark lets those read again that were woken or have been parked long enough.
-func (p *poller) unpark() {
+func (p *Poller) unpark() {
 	if len(p.parked) == 0 {
 		return
 	}
@@ -402,19 +390,19 @@ func (p *poller) unpark() {
 }
 
 // end forgets a connection whose reader has stopped for good.
-func (p *poller) end(t *pollTransport, reason Reason) {
+func (p *Poller) end(t *pollTransport, reason Reason) {
 	p.mu.Lock()
 	delete(p.conns, t.fd)
 	p.mu.Unlock()
 	t.ended = true
 	if t.line.carry != nil {
-		p.engine.env.Chunks.Put(t.line.carry)
+		p.env.Chunks.Put(t.line.carry)
 	}
-	t.line.ended(reason)
+	t.line.Ended(reason)
 }
 
 // endAll ends what is left when the engine stops.
-func (p *poller) endAll() {
+func (p *Poller) endAll() {
 	p.mu.Lock()
 	left := make([]*pollTransport, 0, len(p.conns))
 	for _, t := range p.conns {
@@ -428,8 +416,8 @@ func (p *poller) endAll() {
 }
 
 // write offers buffers to the socket, which does not block.
-func (t *pollTransport) write(w *worker, buffers [][]byte) (int, error) {
-	return sockets.Write(t.fd, buffers, &w.vectors)
+func (t *pollTransport) Write(s *Scratch, buffers [][]byte) (int, error) {
+	return sockets.Write(t.fd, buffers, &s.vectors)
 }
 
 // arm has nothing to do: the edge comes by itself.
@@ -439,7 +427,7 @@ func (t *pollTransport) Shut() { sockets.Shutdown(t.fd) }
 
 func (t *pollTransport) Close() { sockets.Close(t.fd) }
 
-func (t *pollTransport) wake() {
+func (t *pollTransport) Wake() {
 	p := t.poller
 	p.mu.Lock()
 	defer p.mu.Unlock()

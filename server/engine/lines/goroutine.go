@@ -1,4 +1,4 @@
-package engine
+package lines
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"runnel/server/engine/sockets"
-	"runnel/server/wire"
 )
 
 const (
@@ -24,11 +23,11 @@ const (
 // it, what a batch produced is written without waiting by whoever produced it; otherwise, and for what the
 // socket did not take, a second goroutine lives for as long as there is something to write.
 type goTransport struct {
-	engine *Engine
-	line   *line
-	net    net.Conn
-	try    *sockets.Writer // nil when the connection cannot be written without waiting
-	woken  chan struct{}
+	host  Host
+	line  *Line
+	net   net.Conn
+	try   *sockets.Writer // nil when the connection cannot be written without waiting
+	woken chan struct{}
 	// writer tells that writeRest runs; guarded by the lock of the connection's outbound.
 	writer bool
 	closed bool // guarded likewise
@@ -39,37 +38,23 @@ type ReasonCloser interface {
 	CloseFor(r Reason) error
 }
 
-// Serve runs the connection on nc, whose INFO was written already or is to be written first (info), until it
-// ends. It returns at once.
-func (e *Engine) Serve(c *Conn, nc net.Conn, info *wire.Info) {
-	if !e.enter() {
-		_ = nc.Close() // the server is going down; nobody was told anything yet
-		return
-	}
-	defer e.running.Done()
-	var first []byte
-	if info != nil {
-		first = info.Append(nil)
-	}
-	e.serve(&c.line, nc, first)
-}
-
-// serve runs a line on nc; first is written before anything else. It is false when the server is going down.
-func (e *Engine) serve(l *line, nc net.Conn, first []byte) bool {
-	if served, ok := e.poll(l, nc, first); served {
+// Serve runs the line on nc until it ends, from a poller if there are any and nc is plain TCP; first is written before
+// anything else. It returns at once, and false when the host takes no more lines.
+func (l *Line) Serve(nc net.Conn, first []byte, pollers []*Poller) bool {
+	if served, ok := l.poll(nc, first, pollers); served {
 		return ok
 	}
-	t := &goTransport{engine: e, line: l, net: nc, try: sockets.NewWriter(nc), woken: make(chan struct{}, 1)}
+	t := &goTransport{host: l.host, line: l, net: nc, try: sockets.NewWriter(nc), woken: make(chan struct{}, 1)}
 	l.transport = t
-	if !e.register(l) {
+	if !l.host.Register(l) {
 		_ = nc.Close() // nobody was told anything yet
 		return false
 	}
-	e.running.Go(func() {
+	l.host.Go(func() {
 		if len(first) > 0 {
 			l.Send(first)
 		}
-		l.ended(t.read())
+		l.Ended(t.read())
 		t.abandon()
 	})
 	return true
@@ -99,47 +84,47 @@ func (t *goTransport) read() Reason {
 
 // process parses what there is, waiting out a check of credentials. dead means that the connection is ending.
 func (t *goTransport) process(b []byte) (used, need int, dead bool) {
-	e, l := t.engine, t.line
+	l := t.line
 	for {
-		w := e.borrow()
-		n, err := l.user.input(w, b[used:])
+		w := t.host.Borrow()
+		n, err := l.user.Input(w, b[used:])
 		used += n
-		need = w.need
-		w.flush()
-		slow, pressed := w.slow, w.pressed
-		e.giveBack(w)
-		t.park(slow, pressed)
-		if errors.Is(err, errSuspended) && t.await() == nil {
+		need = w.Need()
+		w.Flush()
+		p := w.Pressure()
+		t.host.GiveBack(w)
+		t.park(p)
+		if errors.Is(err, ErrSuspended) && t.await() == nil {
 			continue
 		}
-		return used, need, err != nil || l.isClosing()
+		return used, need, err != nil || l.Closing()
 	}
 }
 
 // await waits until the credentials of a suspended connection are checked, and takes over the result.
 func (t *goTransport) await() error {
-	for t.line.user.suspended() {
+	for t.line.user.Suspended() {
 		<-t.woken
 	}
-	w := t.engine.borrow()
-	defer t.engine.giveBack(w)
-	err := t.line.user.resume(w)
-	w.flush()
+	w := t.host.Borrow()
+	defer t.host.GiveBack(w)
+	err := t.line.user.Resume(w)
+	w.Flush()
 	return err
 }
 
 // park pauses the publisher for a moment: until the slow subscriber, if there is one, has drained, or because an
 // internal one pressed for it.
-func (t *goTransport) park(slow *line, pressed bool) {
-	behind := slow != nil && slow != t.line
-	if !behind && !pressed || !t.line.user.parks() || t.engine.settings.Load().NoStall {
+func (t *goTransport) park(p Pressure) {
+	behind := p.Slow != nil && p.Slow != t.line
+	if !behind && !p.Pressed || !t.line.user.Parks() || !t.host.MayPark() {
 		return
 	}
-	if waits := behind && slow.out.Park((*parkedLine)(t.line)); !waits && !pressed {
+	if waits := behind && p.Slow.out.Park((*parked)(t.line)); !waits && !p.Pressed {
 		return
 	}
 	t.line.stalls.Add(1)
-	t.engine.stalled.Add(1)
+	t.host.Parked()
 	timer := time.NewTimer(parkTime)
 	defer timer.Stop()
 	select {
@@ -151,7 +136,7 @@ func (t *goTransport) park(slow *line, pressed bool) {
 // linger reads and drops what a refused peer still sends, so that closing does not reset the connection
 // before the peer has read why. It ends when the outbound side has shut the socket.
 func (t *goTransport) linger(buf []byte) {
-	_ = t.net.SetReadDeadline(time.Now().Add(closingTime)) // a transport without deadlines ends by shut
+	_ = t.net.SetReadDeadline(time.Now().Add(ClosingTime)) // a transport without deadlines ends by shut
 	for {
 		if _, err := t.net.Read(buf); err != nil {
 			return
@@ -189,7 +174,7 @@ func readReason(err error) Reason {
 	return ReasonReadError
 }
 
-func (t *goTransport) write(_ *worker, buffers [][]byte) (int, error) {
+func (t *goTransport) Write(_ *Scratch, buffers [][]byte) (int, error) {
 	if t.try == nil {
 		return 0, sockets.ErrFull
 	}
@@ -201,7 +186,7 @@ func (t *goTransport) Arm() {
 		return
 	}
 	t.writer = true
-	t.engine.running.Go(t.writeRest)
+	t.host.Go(t.writeRest)
 }
 
 // writeRest writes the outbound queue, waiting for the socket, until it is empty or somebody else is at it. It
@@ -229,7 +214,7 @@ func (t *goTransport) writeRest() {
 // fail what is written without waiting, and what TLS and WebSocket write of their own accord, such as the answer
 // to a ping.
 func (t *goTransport) writeWaiting(b []byte) error {
-	if err := t.setDeadline(time.Now().Add(t.line.writeDeadline(t.engine.settings.Load()))); err != nil {
+	if err := t.setDeadline(time.Now().Add(t.line.WriteDeadline())); err != nil {
 		return err
 	}
 	if _, err := t.net.Write(b); err != nil {
@@ -251,10 +236,10 @@ func (t *goTransport) setDeadline(at time.Time) error {
 
 func (t *goTransport) fail(err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		t.engine.slowConsumer(t.line, ReasonSlowDeadline, nil)
+		t.host.Slow(t.line)
 		return
 	}
-	t.line.end(ReasonWriteError, "", false)
+	t.line.End(ReasonWriteError, nil, false)
 }
 
 func (t *goTransport) Shut() {
@@ -273,7 +258,7 @@ func (t *goTransport) Close() {
 		return
 	}
 	t.closed = true
-	t.engine.running.Go(func() { // TLS and WebSocket say good-bye, which may wait
+	t.host.Go(func() { // TLS and WebSocket say good-bye, which may wait
 		if r, ok := t.net.(ReasonCloser); ok {
 			_ = r.CloseFor(t.line.Reason())
 			return
@@ -288,7 +273,7 @@ func (t *goTransport) abandon() {
 	t.line.out.Guard(t.Close)
 }
 
-func (t *goTransport) wake() {
+func (t *goTransport) Wake() {
 	select {
 	case t.woken <- struct{}{}:
 	default:

@@ -1,0 +1,136 @@
+package lines
+
+import (
+	"log/slog"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// idlePoller is a poller that does not run, for tests that call what it would do.
+func idlePoller(t *testing.T, h *fakeHost) *Poller {
+	t.Helper()
+	p, err := NewPoller(h, &h.env, h.worker, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// serve is a line of the poller with a socket that is not watched.
+func serve(h *fakeHost, p *Poller, fd int) (*echo, *pollTransport) {
+	u := h.open()
+	tr := &pollTransport{poller: p, line: u.line, fd: int32(fd)}
+	u.line.Attach(tr)
+	h.Register(u.line)
+	return u, tr
+}
+
+func socketPair(t *testing.T) (near, far int) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fds[1]) })
+	return fds[0], fds[1]
+}
+
+// TestParkListIsBounded: a publisher that is woken in each turn and parked again at its end is listed once, also
+// when its time never runs out between.
+func TestParkListIsBounded(t *testing.T) {
+	h := newHost(t)
+	p := idlePoller(t, h)
+	slow := h.open()
+	crowd(slow.line)
+	_, publisher := serve(h, p, -1)
+	for turn := range 100 {
+		publisher.until = 0 // as for one that was woken
+		h.worker.pressure = Pressure{Slow: slow.line, Publisher: publisher.line}
+		p.park()
+		if publisher.until == 0 {
+			t.Fatalf("turn %d: not parked although much waits", turn)
+		}
+		p.unpark()
+		if len(p.parked) > 1 {
+			t.Fatalf("turn %d: listed %d times", turn, len(p.parked))
+		}
+	}
+	publisher.until = 1 // long ago
+	p.unpark()
+	if len(p.parked) != 0 || publisher.until != 0 || len(p.again) != 1 {
+		t.Errorf("after its time: %d parked, until %d, %d to be read", len(p.parked), publisher.until, len(p.again))
+	}
+}
+
+// TestParksWhoPresses: of those that were read in one turn, the publisher to the slow target is parked, and not who
+// happened to be last.
+func TestParksWhoPresses(t *testing.T) {
+	h := newHost(t)
+	p := idlePoller(t, h)
+	slow := h.open()
+	crowd(slow.line)
+	_, publisher := serve(h, p, -1)
+	_, other := serve(h, p, -1)
+	h.worker.pressure = Pressure{Slow: slow.line, Publisher: publisher.line}
+	p.park()
+	if publisher.until == 0 || other.until != 0 || h.parked != 1 {
+		t.Errorf("parked: the publisher %t, another %t", publisher.until != 0, other.until != 0)
+	}
+	h.worker.pressure = Pressure{Slow: slow.line, Publisher: slow.line}
+	if p.park(); h.parked != 1 {
+		t.Error("a line is parked for itself")
+	}
+}
+
+// TestAddAfterEnd: a line that comes when its poller has ended is closed, not forgotten.
+func TestAddAfterEnd(t *testing.T) {
+	h := newHost(t)
+	p := idlePoller(t, h)
+	near, far := socketPair(t)
+	late, tr := serve(h, p, near)
+	p.endAll()
+	p.add(tr)
+	if got := late.line.Reason(); got != ReasonShutdown || h.lines != 0 || late.gone != 1 {
+		t.Errorf("reason = %q, %d lines left, want %q and none", got, h.lines, ReasonShutdown)
+	}
+	if n, err := unix.Read(far, make([]byte, 1)); n != 0 || err != nil {
+		t.Errorf("the peer reads %d, %v, want the end", n, err)
+	}
+}
+
+// TestAnswersAfterHalfClose: who ends its side in the same turn in which it asked is answered.
+func TestAnswersAfterHalfClose(t *testing.T) {
+	h := newHost(t)
+	p := idlePoller(t, h)
+	near, far := socketPair(t)
+	_, served := serve(h, p, near)
+	if _, err := unix.Write(far, []byte("PING\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Shutdown(far, unix.SHUT_WR); err != nil {
+		t.Fatal(err)
+	}
+	p.read(served) // for an event
+	p.read(served) // for what was left of the turn before
+	var got [16]byte
+	if n, err := unix.Read(far, got[:]); !served.ended || err != nil || string(got[:max(n, 0)]) != "PING\n" {
+		t.Errorf("ended: %t, answered %q, %v", served.ended, got[:max(n, 0)], err)
+	}
+}
+
+// TestWakeAfterEnd: a poller that has ended is not rung, since its bell may be another file by then.
+func TestWakeAfterEnd(t *testing.T) {
+	h := newHost(t)
+	p := idlePoller(t, h)
+	p.endAll()
+	(&pollTransport{poller: p, fd: -1}).Wake()
+	if p.set.Ringing() {
+		t.Error("the bell rings")
+	}
+}
