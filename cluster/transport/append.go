@@ -36,9 +36,12 @@ type appending struct {
 
 	consumed bool // raft has taken it from the pipeline, whose mutex guards this
 
-	mu   sync.Mutex // guards what follows
-	left int        // frames without an answer
-	over bool       // answered, or given up
+	way budget // of what is on the way
+
+	mu    sync.Mutex // guards what follows
+	left  int        // frames without an answer
+	parts []int      // bytes of those that were sent
+	over  bool       // answered, or given up
 }
 
 func newAppending(g *Group, node string, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) *appending {
@@ -97,6 +100,7 @@ func (a *appending) send(l *lane) error {
 		}
 	}
 	a.left = parts(a.args.Entries)
+	a.way.limit = pipelineBytes
 	a.g.sending(a)
 	h := appendHead{group: a.g.id, term: a.args.Term, prev: a.args.PrevLogEntry, prevTerm: a.args.PrevLogTerm, commit: a.commit}
 	for rest := a.args.Entries; ; {
@@ -117,9 +121,13 @@ func (a *appending) sendPart(l *lane, h appendHead, entries []*raft.Log) error {
 	for _, e := range entries {
 		bytes += entryHeadBytes + len(e.Data) + len(e.Extensions)
 	}
+	if !a.way.take(bytes, l.done, a.done) {
+		return about(a.node, ErrUnreachable)
+	}
 	if err := a.g.reserve(l, bytes); err != nil {
 		return err
 	}
+	a.sent(bytes)
 	id, err := a.g.ask(l, a, appendTimeout)
 	if err != nil {
 		l.bulk.put(bytes)
@@ -130,6 +138,12 @@ func (a *appending) sendPart(l *lane, h appendHead, entries []*raft.Log) error {
 	f.fillAppend(&h, entries)
 	l.out.add(f, false)
 	return nil
+}
+
+func (a *appending) sent(bytes int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.parts = append(a.parts, bytes)
 }
 
 // giveUp ends it before all was sent, unless it was answered already.
@@ -169,6 +183,10 @@ func (a *appending) take(body []byte, err *error) bool {
 		*err = readResponse(body, a.resp)
 	}
 	a.left--
+	if *err == nil { // answers come in order
+		a.way.put(a.parts[0])
+		a.parts = a.parts[1:]
+	}
 	a.over = *err != nil || !a.resp.Success || a.left == 0
 	return a.over
 }

@@ -65,7 +65,7 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 
 func (f *fsm) Restore(r io.ReadCloser) error {
 	defer r.Close()
-	time.Sleep(f.slow)
+	after(f.slow)
 	b, err := io.ReadAll(r)
 	if err != nil {
 		return err
@@ -222,7 +222,7 @@ func (c *cluster) leader(id uint64) *server {
 // wait waits in virtual time until cond holds, which it must do within the limit.
 func (c *cluster) wait(what string, limit time.Duration, cond func() bool) {
 	c.t.Helper()
-	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+	for begin := time.Now(); ; after(20 * time.Millisecond) {
 		synctest.Wait()
 		if cond() {
 			return

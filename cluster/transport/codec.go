@@ -110,11 +110,6 @@ func putBool(b []byte, v bool) []byte {
 	return append(b, 0)
 }
 
-// putBytes appends bytes with their length.
-func putBytes(b, v []byte) []byte {
-	return append(binary.LittleEndian.AppendUint32(b, uint32(len(v))), v...)
-}
-
 // cursor reads the body of a frame. What is too short yields zeros, and an error in the end.
 type cursor struct {
 	b     []byte
@@ -155,9 +150,6 @@ func (c *cursor) uint64() uint64 {
 func (c *cursor) bool() bool { return c.uint8() != 0 }
 
 func (c *cursor) name() string { return string(c.take(int(c.uint8()))) }
-
-// bytes are those of putBytes; they point into the body.
-func (c *cursor) bytes() []byte { return c.take(int(c.uint32())) }
 
 // rest is all that is left; it points into the body.
 func (c *cursor) rest() []byte { return c.take(len(c.b)) }

@@ -120,7 +120,7 @@ func TestWhoReachesWhom(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			inTrio(t, func(t *testing.T, c *trio) {
-				time.Sleep(time.Second)
+				after(time.Second)
 				events := map[string][]transport.PeerEvent{}
 				var mu sync.Mutex
 				for _, name := range c.names {
@@ -131,7 +131,7 @@ func TestWhoReachesWhom(t *testing.T) {
 					})
 				}
 				tt.harm(c.net)
-				time.Sleep(1500 * time.Millisecond)
+				after(1500 * time.Millisecond)
 				for i, name := range c.names {
 					if got := c.matrix(name); got != tt.seen[i] {
 						t.Errorf("%s sees %q, want %q", name, got, tt.seen[i])
@@ -151,7 +151,7 @@ func TestWhoReachesWhom(t *testing.T) {
 				if tt.name == "one has gone" {
 					return
 				}
-				time.Sleep(1500 * time.Millisecond)
+				after(1500 * time.Millisecond)
 				for _, name := range c.names {
 					if got := c.matrix(name); got != "ab ac bc" {
 						t.Errorf("%s sees %q after all was healed", name, got)
@@ -185,21 +185,21 @@ func TestHowFastPeersGoAndCome(t *testing.T) {
 		want(true, 0, 500*time.Millisecond)
 		p.net.Cut("aaa", "bbb")
 		want(false, 750*time.Millisecond, 1250*time.Millisecond)
-		time.Sleep(time.Hour)
+		after(time.Hour)
 		p.net.Heal("aaa", "bbb")
 		want(true, 0, 250*time.Millisecond)
 		v := view(t, p.a)
 		if !v.Up || !v.Data || !v.Heartbeat || !slices.Equal(v.Reaches, nil) || time.Since(v.Since) > time.Second {
 			t.Errorf("view %+v", v)
 		}
-		time.Sleep(time.Second)
+		after(time.Second)
 		v = view(t, p.a)
 		if !slices.Equal(v.Reaches, []string{"aaa"}) || time.Since(v.Heard) > 300*time.Millisecond {
 			t.Errorf("view %+v", v)
 		}
 		stop()
 		p.net.Leave("bbb")
-		time.Sleep(5 * time.Second)
+		after(5 * time.Second)
 		if len(news) > 0 {
 			t.Errorf("told %+v after the watch was stopped", <-news)
 		}
@@ -213,7 +213,7 @@ func TestHowFastPeersGoAndCome(t *testing.T) {
 func TestRoundTripTime(t *testing.T) {
 	inPair(t, transport.Config{}, transport.Config{}, func(t *testing.T, p *pair) {
 		p.net.Delay("aaa", "bbb", 40*time.Millisecond)
-		time.Sleep(time.Second)
+		after(time.Second)
 		if got := view(t, p.a).RTT; got != 80*time.Millisecond {
 			t.Errorf("round trip time %v, want 80ms", got)
 		}
@@ -227,20 +227,20 @@ func TestRoundTripTime(t *testing.T) {
 // TestWatchersAreToldInOrder has peers come and go while some watch.
 func TestWatchersAreToldInOrder(t *testing.T) {
 	inTrio(t, func(t *testing.T, c *trio) {
-		time.Sleep(time.Second)
+		after(time.Second)
 		var mu sync.Mutex
 		var got []string
 		c.all["aaa"].Watch(func(e transport.PeerEvent) {
-			time.Sleep(50 * time.Millisecond) // a slow one
+			after(50 * time.Millisecond) // a slow one
 			mu.Lock()
 			defer mu.Unlock()
 			got = append(got, fmt.Sprintf("%s %v", e.Node, e.Up))
 		})
 		for range 3 {
 			c.net.Cut("aaa", "bbb")
-			time.Sleep(2 * time.Second)
+			after(2 * time.Second)
 			c.net.Heal("aaa", "bbb")
-			time.Sleep(2 * time.Second)
+			after(2 * time.Second)
 		}
 		mu.Lock()
 		defer mu.Unlock()

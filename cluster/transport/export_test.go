@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -71,3 +72,6 @@ func EncodeAppend(a *raft.AppendEntriesRequest) []byte {
 
 // EncodeRequest is the body of any other request.
 func EncodeRequest(r any) []byte { return putRequest(nil, 1, 2, r) }
+
+// Round does what is due at a ping.
+func Round(t *Transport) { t.round(time.Now()) }

@@ -47,10 +47,17 @@ type stream struct {
 
 	mu      sync.Mutex // guards what follows
 	changed *sync.Cond
-	buf     []byte // what was not read yet
-	taken   int    // read since the last credit
-	err     error  // what comes behind the bytes
+	chunks  []*chunk // what was not read yet
+	bytes   int      // in chunks
+	taken   int      // read since the last credit
+	err     error    // what comes behind the bytes
 	closed  bool
+}
+
+// chunk is a part of a stream that has come, in memory that is used again.
+type chunk struct {
+	mem  [chunkBytes]byte
+	rest []byte // what was not read yet
 }
 
 func (s *stream) answered(_ []byte, err error) { s.opened <- err }
@@ -120,22 +127,42 @@ func (l *lane) stream(id uint64, last bool) *stream {
 func (s *stream) Read(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.buf) == 0 && s.err == nil && !s.closed && len(p) > 0 {
+	for s.bytes == 0 && s.err == nil && !s.closed && len(p) > 0 {
 		s.changed.Wait()
 	}
 	if s.closed {
 		return 0, fmt.Errorf("read a fetched stream: %w", ErrClosed)
 	}
-	n := copy(p, s.buf)
-	s.buf = s.buf[n:]
-	if len(s.buf) == 0 {
-		s.buf = nil
-	}
+	n := s.take(p)
 	s.credit(n)
 	if n == 0 && len(p) > 0 {
 		return 0, s.err
 	}
 	return n, nil
+}
+
+// take moves bytes to p. The mutex must be held.
+func (s *stream) take(p []byte) (n int) {
+	for n < len(p) && len(s.chunks) > 0 {
+		c := s.chunks[0]
+		k := copy(p[n:], c.rest)
+		c.rest, n = c.rest[k:], n+k
+		if len(c.rest) == 0 {
+			s.l.t.chunks.Put(c)
+			s.chunks[0] = nil
+			s.chunks = s.chunks[1:]
+		}
+	}
+	s.bytes -= n
+	return n
+}
+
+// drop forgets what was not read. The mutex must be held.
+func (s *stream) drop() {
+	for _, c := range s.chunks {
+		s.l.t.chunks.Put(c)
+	}
+	s.chunks, s.bytes = nil, 0
 }
 
 // credit lets the peer send as much as was read, now and then. The mutex must be held; that of the outbound is taken.
@@ -156,7 +183,8 @@ func (s *stream) Close() error {
 	s.l.leave(s)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed, s.buf = true, nil
+	s.closed = true
+	s.drop()
 	s.changed.Broadcast()
 	return nil
 }
@@ -166,7 +194,7 @@ func (s *stream) abort(err error) {
 	s.l.leave(s)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.buf = nil
+	s.drop()
 	if s.err == nil || s.err == io.EOF {
 		s.err = err
 	}
@@ -187,14 +215,32 @@ func (s *stream) finish(err error) {
 func (s *stream) arrived(p []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.buf)+len(p) > windowBytes {
+	if s.bytes+len(p) > windowBytes {
 		return fmt.Errorf("the peer sends more of a stream than the %d bytes it may", windowBytes)
 	}
-	if !s.closed && s.err == nil {
-		s.buf = append(s.buf, p...)
-		s.changed.Broadcast()
+	if s.closed || s.err != nil || len(p) == 0 {
+		return nil
 	}
+	s.add(p)
+	s.changed.Broadcast()
 	return nil
+}
+
+// add keeps bytes to be read. Small ones share a chunk, so that the memory is bounded like the bytes. The mutex must be held.
+func (s *stream) add(p []byte) {
+	s.bytes += len(p)
+	if n := len(s.chunks); n > 0 {
+		if last := s.chunks[n-1]; cap(last.rest)-len(last.rest) >= len(p) {
+			last.rest = append(last.rest, p...)
+			return
+		}
+	}
+	c, _ := s.l.t.chunks.Get().(*chunk)
+	if c == nil {
+		c = &chunk{}
+	}
+	c.rest = append(c.mem[:0], p...)
+	s.chunks = append(s.chunks, c)
 }
 
 // handleStream handles what belongs to streams.

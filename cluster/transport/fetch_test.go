@@ -36,8 +36,11 @@ func (f *files) fetch(_ context.Context, from string, request []byte, offset int
 	}
 	f.open.Add(1)
 	var r io.Reader = bytes.NewReader(data[offset:])
-	if string(request) == "broken" {
+	switch string(request) {
+	case "broken":
 		r = io.MultiReader(r, iotest.ErrReader(errors.New("bad disk")))
+	case "dribble":
+		r = iotest.OneByteReader(r)
 	}
 	return &file{Reader: r, open: &f.open}, nil
 }
@@ -56,7 +59,7 @@ func (f *file) Close() error {
 func inFiles(t *testing.T, cfg transport.Config, test func(t *testing.T, p *pair, f *files)) {
 	t.Helper()
 	inPair(t, transport.Config{}, cfg, func(t *testing.T, p *pair) {
-		f := &files{data: map[string][]byte{"empty": {}, "small": content(100), "big": content(5<<20 + 17), "broken": content(100_000)}}
+		f := &files{data: map[string][]byte{"empty": {}, "small": content(100), "big": content(5<<20 + 17), "broken": content(100_000), "dribble": content(70_000)}}
 		p.b.HandleFetch(f.fetch)
 		test(t, p, f)
 		synctest.Wait()
@@ -78,7 +81,7 @@ func fetch(t *testing.T, tr *transport.Transport, name string, offset int64) io.
 func TestFetchedStreamsAreWhole(t *testing.T) {
 	inFiles(t, transport.Config{}, func(t *testing.T, p *pair, f *files) {
 		p.net.Delay("aaa", "bbb", 5*time.Millisecond)
-		for name, offsets := range map[string][]int64{"empty": {0}, "small": {0, 50, 100}, "big": {0, 3 << 20}} {
+		for name, offsets := range map[string][]int64{"empty": {0}, "small": {0, 50, 100}, "big": {0, 3 << 20}, "dribble": {0}} {
 			for _, offset := range offsets {
 				r := fetch(t, p.a, name, offset)
 				got, err := io.ReadAll(r)
@@ -139,7 +142,7 @@ func TestFetchIsResumed(t *testing.T) {
 		for len(got) < len(f.data["big"]) {
 			r, err := p.a.Fetch(context.Background(), "bbb", []byte("big"), int64(len(got)))
 			if errors.Is(err, transport.ErrUnreachable) {
-				time.Sleep(time.Second)
+				after(time.Second)
 				continue
 			}
 			if err != nil {
@@ -221,7 +224,7 @@ func TestFetchEndsWithContext(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.net.Freeze("bbb", "aaa")
-		time.Sleep(2 * time.Second)
+		after(2 * time.Second)
 		if _, err := io.ReadAll(r); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("read: %v, want DeadlineExceeded", err)
 		}

@@ -290,7 +290,7 @@ func TestProgressOfFollower(t *testing.T) {
 	inPair(t, transport.Config{}, transport.Config{}, func(t *testing.T, p *pair) {
 		g := p.a.Group(3, transport.GroupOptions{})
 		p.serve(p.b.Group(3, transport.GroupOptions{}), succeed)
-		time.Sleep(time.Second)
+		after(time.Second)
 		send := func(args *raft.AppendEntriesRequest) {
 			if err := g.AppendEntries("bbb", "bbb", args, &raft.AppendEntriesResponse{}); err != nil {
 				t.Fatal(err)
@@ -301,7 +301,7 @@ func TestProgressOfFollower(t *testing.T) {
 		if got := g.Progress(); len(got) != 1 || got[0] != want {
 			t.Errorf("progress %+v, want %+v", got, want)
 		}
-		time.Sleep(time.Second)
+		after(time.Second)
 		send(&raft.AppendEntriesRequest{Term: 7})
 		want.Contact = time.Now()
 		if got := g.Progress(); len(got) != 1 || got[0] != want {

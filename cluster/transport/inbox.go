@@ -69,12 +69,18 @@ func (x *inbox) push(r inbound) bool {
 	return true
 }
 
-// pop is the next request, after the last one of which so many bytes are free again.
-func (x *inbox) pop(free int) (r inbound, ok bool) {
+// free gives back what a request has held, before its answer makes room for others at the sender.
+func (x *inbox) free(bytes int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.bytes -= free
-	x.total.Add(-int64(free))
+	x.bytes -= bytes
+	x.total.Add(-int64(bytes))
+}
+
+// pop is the next request.
+func (x *inbox) pop() (r inbound, ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	if len(x.queue) == 0 {
 		x.queue, x.running = nil, false
 		return r, false
@@ -88,17 +94,17 @@ func (x *inbox) pop(free int) (r inbound, ok bool) {
 // serve hands over what is waiting.
 func (x *inbox) serve() {
 	answers := make(chan raft.RPCResponse, 1)
-	free := 0
 	for {
-		r, ok := x.pop(free)
+		r, ok := x.pop()
 		if !ok {
 			return
 		}
-		free = r.bytes
 		if r.lane != nil && r.lane.isOver() {
+			x.free(r.bytes)
 			continue // who has sent it has been told that it failed
 		}
 		answer, ok := x.ask(r, answers)
+		x.free(r.bytes)
 		if !ok { // raft still holds the channel
 			answers = make(chan raft.RPCResponse, 1)
 		}

@@ -186,7 +186,7 @@ func TestSlowHeartbeatHandler(t *testing.T) {
 			gb := p.b.Group(id, transport.GroupOptions{})
 			gb.SetHeartbeatHandler(func(rpc raft.RPC) {
 				if id < 20 {
-					time.Sleep(3 * time.Second)
+					after(3 * time.Second)
 				}
 				succeed(rpc)
 			})
@@ -221,7 +221,7 @@ func TestHeartbeatsOfOneGroup(t *testing.T) {
 			most = max(most, running)
 			silent := mute
 			mu.Unlock()
-			time.Sleep(time.Second)
+			after(time.Second)
 			mu.Lock()
 			running--
 			mu.Unlock()
@@ -293,6 +293,7 @@ func TestEntriesAreSplit(t *testing.T) {
 		if !errors.Is(err, transport.ErrTooLarge) {
 			t.Errorf("an entry of more than 64 MiB: %v, want ErrTooLarge", err)
 		}
+		synctest.Wait() // until the rest of it has been looked at
 		fail = false
 		if err := appendTo(g, []*raft.Log{{Index: 1, Data: make([]byte, 64<<20)}}); err != nil {
 			t.Errorf("an entry of 64 MiB: %v", err)

@@ -90,7 +90,7 @@ func TestBadFramesCloseTheLink(t *testing.T) {
 		{"ping", begin + string(frame(11, []byte{1})), "ping"},
 		{"stream", begin + string(frame(17, []byte{1})), "stream"},
 		{"call", begin + string(frame(13, words(1))), "call"},
-		{"configuration", begin + string(frame(6, words(1, 2), []byte{1}, words(3, 4, 5, 6, 0), []byte{2, 0, 0, 0, 0xc1, 0xff})), "configuration"},
+		{"configuration", begin + string(frame(6, words(1, 2), []byte{1}, words(3, 4, 5, 6, 0), []byte{255, 255, 255, 255, 0xc1, 0xff})), "length"},
 		{"size of a snapshot", begin + string(frame(6, words(1, 2), []byte{1}, words(3, 4, 5, 6, 9), []byte{0, 0, 0, 0})), "9 bytes"},
 	}
 	for _, tt := range tests {
@@ -192,7 +192,7 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 			if _, err := far.Write(flood); err != nil {
 				reason = <-l.closed
 			}
-			time.Sleep(50 * time.Millisecond)
+			after(50 * time.Millisecond)
 		}
 		if reason == nil || !strings.Contains(reason.Error(), "unread") {
 			t.Errorf("closed because of %v, want that answers are left unread", reason)

@@ -1,7 +1,7 @@
 package transport
 
 import (
-	"errors"
+	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -82,7 +82,7 @@ func putRequest(b []byte, id, group uint64, request any) []byte {
 	case *raft.InstallSnapshotRequest:
 		b = append(b, byte(r.SnapshotVersion))
 		b = putUint64s(b, r.Term, r.LastLogIndex, r.LastLogTerm, r.ConfigurationIndex, uint64(r.Size))
-		b = putBytes(b, r.Configuration)
+		b = putConfiguration(b, r.Configuration)
 	}
 	return b
 }
@@ -115,26 +115,41 @@ func readInstall(body []byte, from raft.RPCHeader) (r *raft.InstallSnapshotReque
 	r = &raft.InstallSnapshotRequest{RPCHeader: from, SnapshotVersion: raft.SnapshotVersion(c.uint8())}
 	r.Term, r.LastLogIndex, r.LastLogTerm = c.uint64(), c.uint64(), c.uint64()
 	r.ConfigurationIndex, r.Size = c.uint64(), int64(c.uint64())
-	r.Configuration = c.bytes()
+	r.Configuration = readConfiguration(&c)
 	data = c.rest()
 	if err = c.end(); err == nil && r.Size != int64(len(data)) {
 		err = fmt.Errorf("%w: a snapshot of %d bytes comes with %d", errFrame, r.Size, len(data))
 	}
-	if err == nil {
-		err = checkConfiguration(r.Configuration)
-	}
 	return r, data, err
 }
 
-// checkConfiguration looks whether raft will be able to read the configuration, since it panics if not.
-func checkConfiguration(b []byte) (err error) {
-	defer func() {
-		if recover() != nil {
-			err = errors.New("a snapshot comes with a configuration that cannot be read")
-		}
-	}()
-	raft.DecodeConfiguration(b)
-	return nil
+// putConfiguration appends a configuration of raft's, whose own encoding is not for strangers: it panics at what it cannot read.
+func putConfiguration(b, encoded []byte) []byte {
+	var servers []raft.Server
+	if len(encoded) > 0 {
+		servers = raft.DecodeConfiguration(encoded).Servers
+	}
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(servers)))
+	for _, s := range servers {
+		b = putName(putName(append(b, byte(s.Suffrage)), string(s.ID)), string(s.Address))
+	}
+	return b
+}
+
+// readConfiguration reads what putConfiguration has written, into raft's encoding.
+func readConfiguration(c *cursor) []byte {
+	n := int(c.uint32())
+	if n > len(c.b)/3 {
+		c.short = true
+		return nil
+	}
+	var configuration raft.Configuration
+	for range n {
+		configuration.Servers = append(configuration.Servers, raft.Server{
+			Suffrage: raft.ServerSuffrage(c.uint8()), ID: raft.ServerID(c.name()), Address: raft.ServerAddress(c.name()),
+		})
+	}
+	return raft.EncodeConfiguration(configuration)
 }
 
 // Flags of the answer to AppendEntries.

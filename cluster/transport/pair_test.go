@@ -105,3 +105,6 @@ func within(f func()) time.Duration {
 	f()
 	return time.Since(begin)
 }
+
+// after lets virtual time pass.
+func after(d time.Duration) { <-time.After(d) }

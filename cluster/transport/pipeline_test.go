@@ -149,7 +149,7 @@ func TestPipelineWithoutLink(t *testing.T) {
 			t.Errorf("error %v, want ErrUnreachable", err)
 		}
 		p.net.Heal("aaa", "bbb")
-		time.Sleep(time.Second)
+		after(time.Second)
 		if _, err := pipe.AppendEntries(args, &raft.AppendEntriesResponse{}); err != nil {
 			t.Errorf("over a new link: %v", err)
 		}

@@ -40,7 +40,7 @@ func TestIdleClusterStaysIdle(t *testing.T) {
 		for id := range uint64(3) {
 			terms[id] = c.leader(id).groups[id].raft.CurrentTerm()
 		}
-		time.Sleep(time.Hour)
+		after(time.Hour)
 		for id := range uint64(3) {
 			if got := c.leader(id).groups[id].raft.CurrentTerm(); got != terms[id] {
 				t.Errorf("group %d is in term %d, was in term %d", id, got, terms[id])
@@ -115,7 +115,7 @@ func TestFollowerMissesEntries(t *testing.T) {
 					want = append(want, v)
 					if v == 20 {
 						tt.harm(c, leader, follower)
-						time.Sleep(tt.away)
+						after(tt.away)
 					}
 				}
 				c.net.HealAll()
@@ -170,7 +170,7 @@ func TestSnapshotTakesLong(t *testing.T) {
 				follower.groups[0].fsm.slow = 3 * time.Minute
 				c.net.HealAll()
 				if breaks {
-					time.Sleep(time.Minute)
+					after(time.Minute)
 					c.net.Break(leader.name, follower.name)
 				}
 				c.wait("the snapshot is installed", 8*time.Minute, func() bool { return c.has(0, want, follower.name) })

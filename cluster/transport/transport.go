@@ -48,6 +48,7 @@ type Transport struct {
 	done    chan struct{} // closed by Close
 	wg      sync.WaitGroup
 	frames  sync.Pool // of *frame
+	chunks  sync.Pool // of *chunk
 	rate    rate
 	beats   *beats
 	events  *events
@@ -101,26 +102,31 @@ func (t *Transport) spawn(f func()) bool {
 // Close closes all groups, ends all links and returns when all goroutines have gone, also those that run handlers of calls
 // and of Watch.
 func (t *Transport) Close() error {
-	t.mu.Lock()
-	if t.closed {
-		t.mu.Unlock()
-		t.wg.Wait()
-		return nil
-	}
-	t.closed = true
-	t.mu.Unlock()
-	close(t.done)
-	t.spawning.Lock()
-	t.stopped = true // a link that comes now ends at once
-	t.spawning.Unlock()
-	for _, g := range t.allGroups() {
-		g.Close()
-	}
-	for _, l := range t.lanes() {
-		l.end(ErrClosed)
+	if t.stop() {
+		for _, g := range t.allGroups() {
+			g.Close()
+		}
+		for _, l := range t.lanes() {
+			l.end(ErrClosed)
+		}
 	}
 	t.wg.Wait()
 	return nil
+}
+
+// stop has no groups and no goroutines come any more, and links end at once. It is false the second time.
+func (t *Transport) stop() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return false
+	}
+	t.closed = true
+	close(t.done)
+	t.spawning.Lock()
+	defer t.spawning.Unlock()
+	t.stopped = true
+	return true
 }
 
 // Linked takes over a link of kind RaftData or RaftHeartbeat; others are ignored. It is for mesh.Handler.
