@@ -12,7 +12,7 @@ import (
 const (
 	attemptTimeout = time.Second
 	attemptPause   = 100 * time.Millisecond
-	attemptsMax    = 100
+	attemptsMax    = 200
 )
 
 // load is what all loads have in common: goroutines that go on until somebody stops them.

@@ -166,7 +166,7 @@ func connect(t testing.TB, url string, opts ...nats.Option) *nats.Conn {
 		nats.MaxReconnects(-1), nats.ReconnectWait(50 * time.Millisecond), nats.ReconnectJitter(50*time.Millisecond, 0),
 		nats.Timeout(10 * time.Second), nats.IgnoreDiscoveredServers(), nats.PingInterval(time.Second), nats.MaxPingsOutstanding(3),
 		nats.LameDuckModeHandler(func(nc *nats.Conn) { _ = nc.ForceReconnect() }), // it may be closed
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // loads see what becomes of what they ask
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),         // loads see what becomes of what they ask
 	}
 	var nc *nats.Conn
 	Eventually(t, "a connection to "+url, func() (err error) {

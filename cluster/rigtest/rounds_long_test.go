@@ -6,5 +6,6 @@ package rigtest_test
 const (
 	restarts = 20
 	kills    = 50
+	streams  = 300
 	resets   = 200
 )

@@ -6,5 +6,6 @@ package rigtest_test
 const (
 	restarts = 2
 	kills    = 3
+	streams  = 20
 	resets   = 10
 )

@@ -15,9 +15,9 @@ import (
 )
 
 // CreateStream makes a stream with a number of replicas that has all subjects below its name.
-func (c *Cluster) CreateStream(name string, replicas int) {
+func (c *Cluster) CreateStream(nc *nats.Conn, name string, replicas int) {
 	c.t.Helper()
-	js, err := jetstream.New(c.Connect())
+	js, err := jetstream.New(nc)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -186,16 +186,26 @@ func (c *Cluster) VerifyStream(stream string, l *Ledger) {
 	}
 	for _, name := range names {
 		c.Lead(nc, stream, c.Node(name))
-		var all []Stored
-		Eventually(c.t, fmt.Sprintf("%s to have all %d messages", name, last), func() (err error) {
-			all, err = ReadLeader(nc, stream)
-			if err == nil && uint64(len(all)) < last {
-				err = fmt.Errorf("it has %d", len(all))
+		Eventually(c.t, fmt.Sprintf("%s to have all %d messages", name, last), func() error {
+			info, err := StreamInfo(nc, stream)
+			if err == nil && info.State.LastSeq < last {
+				err = fmt.Errorf("it has %d", info.State.LastSeq)
 			}
 			return err
 		})
-		if found := l.Check(all); len(found) > 0 {
-			c.t.Errorf("replica of %s on %s:\n  %s", stream, name, strings.Join(found, "\n  "))
-		}
+		c.VerifyLeader(nc, stream, l)
+	}
+}
+
+// VerifyLeader reads a stream from its leader, which must have what the ledger has.
+func (c *Cluster) VerifyLeader(nc *nats.Conn, stream string, l *Ledger) {
+	c.t.Helper()
+	var all []Stored
+	Eventually(c.t, "an answer for every message of "+stream, func() (err error) {
+		all, err = ReadLeader(nc, stream)
+		return err
+	})
+	if found := l.Check(all); len(found) > 0 {
+		c.t.Errorf("replica of %s on %s:\n  %s", stream, c.Leader(nc, stream).Name, strings.Join(found, "\n  "))
 	}
 }

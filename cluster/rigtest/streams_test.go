@@ -3,6 +3,7 @@
 package rigtest_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ type world struct {
 func newWorld(t *testing.T, clients func(c *rigtest.Cluster, leader *rigtest.Node) []*rigtest.Node) *world {
 	t.Helper()
 	w := &world{t: t, Cluster: rigtest.Start(t, rigtest.Config{JetStream: true, SyncAlways: true}), ledger: rigtest.NewLedger()}
-	w.CreateStream(stream, 3)
+	w.CreateStream(w.Connect(), stream, 3)
 	nodes := w.Nodes
 	if clients != nil {
 		nodes = clients(w.Cluster, w.Cluster.Leader(w.Connect(), stream))
@@ -155,6 +156,76 @@ func TestStreamFollowerAway(t *testing.T) {
 	w.Isolate(follower)
 	w.writers.Progress(200)
 	w.verify()
+}
+
+// TestStreamOtherMajority: a follower that was away is one of the two that go on when one of the others ends. They have
+// what was acknowledged without it.
+func TestStreamOtherMajority(t *testing.T) {
+	var follower *rigtest.Node
+	w := newWorld(t, func(c *rigtest.Cluster, leader *rigtest.Node) []*rigtest.Node {
+		others := c.Others(leader)
+		follower = others[0]
+		return []*rigtest.Node{leader, others[1]}
+	})
+	leader := w.Leader(w.nc, stream)
+	w.Isolate(follower)
+	w.writers.Progress(100)
+	leader.Kill()
+	w.Heal()
+	w.writers.Progress(100)
+	leader.Start()
+	w.verify()
+}
+
+// TestStreamsComeAndGo: streams that are made and deleted while servers end are there, or not, as their makers were told.
+func TestStreamsComeAndGo(t *testing.T) {
+	c := rigtest.Start(t, rigtest.Config{JetStream: true})
+	makers := c.StartMakers(c.Connect(), 4, 10*time.Millisecond)
+	for range kills {
+		makers.Progress(10)
+		n := c.Random()
+		n.Kill()
+		makers.Progress(10)
+		n.Start()
+	}
+	makers.Stop()
+	c.WaitReady()
+}
+
+// TestStreamsMany: the streams that a server leads have other leaders when it ends, however many they are.
+func TestStreamsMany(t *testing.T) {
+	c := rigtest.Start(t, rigtest.Config{JetStream: true})
+	nc := c.Connect()
+	var writers []*rigtest.Writers
+	ledgers := make(map[string]*rigtest.Ledger)
+	for i := range streams {
+		name := fmt.Sprintf("S%d", i+1)
+		c.CreateStream(nc, name, 3)
+		ledgers[name] = rigtest.NewLedger()
+		writers = append(writers, rigtest.StartWriters(t, nc, ledgers[name], name, "w", 1, time.Second))
+	}
+	progress := func(what string) {
+		t.Helper()
+		begin := time.Now()
+		for _, w := range writers {
+			w.Progress(1)
+		}
+		t.Logf("%s: %d streams have taken a message after %v", what, streams, time.Since(begin))
+	}
+	progress("at the beginning")
+	n := c.Leader(nc, "S1")
+	n.Kill()
+	progress("with a server killed")
+	n.Start()
+	c.WaitReady()
+	progress("with the server back")
+	for _, w := range writers {
+		w.Stop()
+	}
+	for name, l := range ledgers {
+		c.WaitReplicas(nc, name)
+		c.VerifyLeader(nc, name, l)
+	}
 }
 
 // TestStreamWiped: a server that has lost its disk comes back as a new one, and gets everything from the others.
