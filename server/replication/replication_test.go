@@ -245,11 +245,18 @@ func checkCalls(t *testing.T, servers map[string]*server) {
 			t.Errorf("%s speaks: %v, want %v", name, got, want)
 		}
 	}
-	if err := a.StepDownMeta(t.Context(), "b"); err != nil {
+	leader := a.Meta().Leader.Name
+	var to *server
+	for name, s := range servers {
+		if name != leader {
+			to = s
+		}
+	}
+	if err := a.StepDownMeta(t.Context(), to.Self().Name); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "leadership of b", b.Leads)
-	if got := b.Meta(); got.Leader.Name != "b" || len(got.Replicas) != 3 {
+	eventually(t, "leadership of "+to.Self().Name, to.Leads)
+	if got := to.Meta(); got.Leader != to.Self() || len(got.Replicas) != 3 {
 		t.Errorf("meta group = %+v", got)
 	}
 	if _, _, err := a.Rescue(t.Context(), 1); err == nil {
