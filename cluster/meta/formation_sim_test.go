@@ -1,6 +1,7 @@
 package meta_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -195,6 +196,38 @@ func TestWipedBeforeFormed(t *testing.T) {
 				w.oneCluster()
 			})
 		})
+	}
+}
+
+// TestNobodyFormsBeforeAllPromised lets a server crash, for good, at every point of the way: as long as it has not promised, the others have
+// not formed.
+func TestNobodyFormsBeforeAllPromised(t *testing.T) {
+	early := 0
+	for at := 1; at <= 25; at++ {
+		t.Run(fmt.Sprint(at), func(t *testing.T) {
+			inWorld(t, 3, "abc", func(t *testing.T, w *world) {
+				v := w.of("c")
+				v.crashAt = at
+				for _, name := range "abc" {
+					if err := w.of(string(name)).tryStart(); err != nil && string(name) != "c" {
+						t.Fatal(err)
+					}
+				}
+				pass(20 * time.Second)
+				if _, err := v.disk.Stat(dir + "/formation"); err == nil && bytes.Contains(content(t, v.disk, dir+"/formation"), []byte("cluster_id")) {
+					return // it has promised
+				}
+				early++
+				for _, s := range w.all() {
+					if s.meta.Waiting() == "" {
+						t.Errorf("%s has formed a cluster with one that has not promised it", s.name)
+					}
+				}
+			})
+		})
+	}
+	if early < 5 {
+		t.Errorf("only %d of the crashes were early enough", early)
 	}
 }
 

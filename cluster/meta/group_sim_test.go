@@ -216,6 +216,9 @@ func TestWipedServer(t *testing.T) {
 		fresh := victim.wipe("z0000000")
 		fresh.start()
 		w.eventually("it is in the old one's place", 30*time.Second, func() bool {
+			if s := w.leader(); s != nil && s.meta.Status().Voters < 3 {
+				t.Errorf("only %d servers vote meanwhile", s.meta.Status().Voters)
+			}
 			return w.together("abc") && len(w.voters()) == 3 && w.leader().meta.View().Removed(victim.node) && w.leader().meta.Status().Voters == 3
 		})
 		if m := fresh.meta.View().MemberByName(victim.name); m.Node != "z0000000" || m.Replaces != victim.node {
@@ -462,13 +465,38 @@ func TestRescue(t *testing.T) {
 // TestRescueIsNotNeeded asks for a rescue where an election is enough.
 func TestRescueIsNotNeeded(t *testing.T) {
 	inCluster(t, "abc", func(t *testing.T, w *world) {
-		leader := w.leader()
-		leader.stop()
-		pass(1600 * time.Millisecond) // nobody leads yet, but two are enough
-		err := w.all()[0].meta.Rescue(t.Context(), meta.RescueWord)
-		if err == nil || !strings.Contains(err.Error(), "which is enough") && !strings.Contains(err.Error(), "has a leader") {
+		a, b, c := w.of("a"), w.of("b"), w.of("c")
+		w.split(true, []*server{a}, []*server{b, c})
+		w.split(true, []*server{b}, []*server{c})
+		w.eventually("nobody leads", 10*time.Second, func() bool {
+			return !slices.ContainsFunc(w.all(), func(s *server) bool { node, _ := s.meta.Leader(); return node != "" })
+		})
+		w.split(false, []*server{a}, []*server{b})
+		if err := a.meta.Rescue(t.Context(), meta.RescueWord); err == nil || !strings.Contains(err.Error(), "which is enough") {
 			t.Errorf("got %v", err)
 		}
+	})
+}
+
+// TestRescueTakesTheLongestLog lets a server ask that was away while changes were made.
+func TestRescueTakesTheLongestLog(t *testing.T) {
+	inCluster(t, "abcd", func(t *testing.T, w *world) {
+		a, d := w.of("a"), w.of("d")
+		w.split(true, []*server{d}, w.others(d))
+		w.eventually("the others have a leader", 10*time.Second, func() bool {
+			return slices.ContainsFunc(w.others(d), func(s *server) bool { return s.meta.Leads() })
+		})
+		a.mustCreate("late", 1)
+		w.eventually("a has it", 5*time.Second, func() bool { return a.stream("late") != nil })
+		w.of("b").stop()
+		w.of("c").stop()
+		w.split(false, []*server{d}, []*server{a})
+		pass(10 * time.Second)
+		if err := d.meta.Rescue(t.Context(), meta.RescueWord); err != nil {
+			t.Fatal(err)
+		}
+		w.eventually("both go on", 20*time.Second, func() bool { return w.together("abcd") })
+		w.eventually("both have it", 5*time.Second, func() bool { return a.stream("late") != nil && d.stream("late") != nil })
 	})
 }
 
