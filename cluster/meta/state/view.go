@@ -63,6 +63,9 @@ func (v *View) Level() int { return v.level }
 // Index is the place in the log of the last command.
 func (v *View) Index() uint64 { return v.index }
 
+// NextID is the id that the next stream gets: all that the cluster has ever had have smaller ones.
+func (v *View) NextID() uint64 { return v.nextID }
+
 // Stream returns the stream of a name, nil for none.
 func (v *View) Stream(account, name string) *Assignment {
 	a, _ := v.streams.get(streamKey(account, name))

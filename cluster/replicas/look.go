@@ -1,0 +1,232 @@
+package replicas
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/fnv"
+	"slices"
+	"sync"
+	"time"
+
+	"runnel/cluster/group"
+	"runnel/cluster/meta/state"
+	"runnel/cluster/transport"
+)
+
+// watch is what lookAround remembers of a replica.
+type watch struct {
+	missing time.Time // since when no leader is known, or one that is dead; zero if there is one
+	next    time.Time // no campaign before
+	tries   int
+	managed time.Time
+	compare time.Time // when replicas are compared next
+	changes uint64    // as of the last comparison
+}
+
+const (
+	// leaderless is how long a group may be without a leader before somebody campaigns.
+	leaderless = time.Second
+	// turn is how long each voter leaves the campaign to those before it.
+	turn = 500 * time.Millisecond
+	// patience bounds the pauses between campaigns, which double.
+	patience = 10 * time.Second
+	// hotTime is how long members are looked at every second after something has changed, coldEvery how often otherwise.
+	hotTime   = 30 * time.Second
+	hotEvery  = time.Second
+	coldEvery = 15 * time.Second
+)
+
+// soon has the members be looked at more often for a while.
+func (r *replica) soon() { r.hot.Store(time.Now().Add(hotTime).UnixNano()) }
+
+// lookAround finds dead leaders, and has groups managed that are led here.
+func (h *Replicas) lookAround() {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			h.look(time.Now())
+		case <-h.ctx.Done():
+			return
+		}
+	}
+}
+
+func (h *Replicas) look(now time.Time) {
+	reach := h.cfg.Transport.Reach()
+	led, preferred := 0, 0
+	for _, r := range h.list() {
+		g := r.group.Load()
+		if g == nil {
+			continue
+		}
+		if a := r.assignment(); a != nil && a.Preferred == h.cfg.Self {
+			preferred++
+		}
+		leader := g.Leader()
+		if leader == h.cfg.Self {
+			led++
+			r.lookAsLeader(now, g)
+		} else {
+			r.lookForLeader(now, g, leader, &reach)
+		}
+	}
+	h.moves.judge(led, preferred)
+}
+
+// lookAsLeader has the group managed and compared from time to time.
+func (r *replica) lookAsLeader(now time.Time, g *group.Group) {
+	w := &r.watch
+	w.missing, w.tries = time.Time{}, 0
+	every := coldEvery
+	if now.UnixNano() < r.hot.Load() {
+		every = hotEvery
+	}
+	if a := r.assignment(); a != nil && a.Desired != nil {
+		every = hotEvery
+	}
+	if now.Sub(w.managed) >= every {
+		w.managed = now
+		r.manageSoon()
+	}
+	switch {
+	case w.compare.IsZero():
+		w.compare = now.Add(r.h.cfg.CompareEvery/2 + time.Duration(mix(r.id, "")%uint64(r.h.cfg.CompareEvery)))
+	case now.After(w.compare):
+		w.compare = now.Add(r.h.cfg.CompareEvery)
+		if n := r.changes.Load(); n != w.changes {
+			w.changes = n
+			g.Compare()
+		}
+	}
+}
+
+// lookForLeader campaigns for a group whose leader is dead. Only a follower with a vote does so that reaches a majority itself, and
+// one after the other, beginning with the one that a hash picks: so no two of them do it at the same time, and groups are spread over those
+// that are left. One whose log is too short fails, and the next one tries.
+func (r *replica) lookForLeader(now time.Time, g *group.Group, leader string, reach *transport.Reach) {
+	w := &r.watch
+	voters := *r.voters.Load()
+	if leader != "" && reach.Majority(voters, leader) || !r.votes(voters) {
+		w.missing, w.tries = time.Time{}, 0
+		return
+	}
+	if w.missing.IsZero() {
+		w.missing, w.next = now, now.Add(time.Duration(r.rank(voters, leader, reach))*turn)
+		if leader == "" {
+			w.next = w.next.Add(leaderless)
+		}
+	}
+	if now.Before(w.next) || !reach.Majority(voters, r.h.cfg.Self) {
+		return
+	}
+	w.tries++
+	w.next = now.Add(min(time.Second<<min(w.tries, 8), patience))
+	if err := g.Campaign(); err != nil {
+		r.h.logger.Debug("no campaign", "id", r.id, "error", err)
+		return
+	}
+	r.h.logger.Debug("campaigns for a group without a leader", "id", r.id, "leader", leader)
+}
+
+// rank is how many of the voters that can be reached come before this server.
+func (r *replica) rank(voters []string, leader string, reach *transport.Reach) (n int) {
+	self := mix(r.id, r.h.cfg.Self)
+	for _, v := range voters {
+		if v != leader && v != r.h.cfg.Self && reach.Reaches(r.h.cfg.Self, v) && mix(r.id, v) < self {
+			n++
+		}
+	}
+	return n
+}
+
+// mix is a hash of a stream and a node.
+func mix(id uint64, node string) uint64 {
+	f := fnv.New64a()
+	_, _ = f.Write(binary.LittleEndian.AppendUint64(nil, id)) // never fails
+	_, _ = f.Write([]byte(node))
+	return f.Sum64()
+}
+
+// peerChanged has what waits for a peer go out when it is back.
+func (h *Replicas) peerChanged(e transport.PeerEvent) {
+	if !e.Up {
+		return
+	}
+	for _, r := range h.list() {
+		if g := r.group.Load(); g != nil {
+			g.Reached()
+		}
+	}
+}
+
+// pace says when leadership is given to the server that is to have it. A few are given in a second, and only by a server that leads
+// clearly more than it is to: what somebody has moved by hand stays.
+type pace struct {
+	mu   sync.Mutex
+	more bool
+	next time.Time
+}
+
+const moveEvery = 400 * time.Millisecond
+
+// judge notes how many groups are led here, and how many are meant to be.
+func (p *pace) judge(led, preferred int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.more = led > preferred+max(2, preferred/20)
+}
+
+// take reports whether a leadership may be given away now.
+func (p *pace) take(now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.more || now.Before(p.next) {
+		return false
+	}
+	p.next = now.Add(moveEvery)
+	return true
+}
+
+// settleTime is how long a leader stays in any case.
+const settleTime = 10 * time.Second
+
+// balance gives a leadership to the server that is to have it.
+func (r *replica) balance(a *state.Assignment, g *group.Group, s *group.Status) {
+	if a.Preferred == r.h.cfg.Self || a.Desired != nil || time.Since(s.LeaderSince) < settleTime {
+		return
+	}
+	i := slices.IndexFunc(s.Peers, func(p group.Peer) bool { return p.Node == a.Preferred })
+	if i < 0 || !s.Peers[i].Voter || !s.Peers[i].Current || !r.h.moves.take(time.Now()) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.h.ctx, deedTime)
+	defer cancel()
+	if err := g.StepDown(ctx, a.Preferred); err != nil {
+		r.h.logger.Debug("a leadership stays where it is", "id", r.id, "error", err)
+	}
+}
+
+// resignTime bounds what Close waits for others to take over.
+const resignTime = 2 * time.Second
+
+// Resign hands all leaderships over that others can take.
+func (h *Replicas) Resign(ctx context.Context) {
+	var running sync.WaitGroup
+	limit := make(chan struct{}, slots)
+	for _, r := range h.list() {
+		g := r.group.Load()
+		if g == nil || g.Leader() != h.cfg.Self || ctx.Err() != nil {
+			continue
+		}
+		limit <- struct{}{}
+		running.Go(func() {
+			defer func() { <-limit }()
+			if err := g.StepDown(ctx, ""); err != nil {
+				h.logger.Debug("nobody takes a leadership over", "id", r.id, "error", err)
+			}
+		})
+	}
+	running.Wait()
+}
