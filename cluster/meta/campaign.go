@@ -52,8 +52,8 @@ func (c *campaign) look(g *group) {
 	whose := reachable[int(now.Sub(c.since)/turn)%len(reachable)]
 	if whose == c.m.self && now.Sub(c.stood) >= turn {
 		c.stood = now
-		c.m.logger.Info("this server stands for election in the meta group", "leader_lost", leader)
-		c.m.cfg.Campaign()
+		err := c.m.cfg.Campaign()
+		c.m.logger.Info("this server stands for election in the meta group", "leader_lost", leader, "error", err)
 	}
 }
 

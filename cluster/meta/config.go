@@ -29,7 +29,7 @@ type Config struct {
 	// Connected returns the nodes that can be reached now, without this one.
 	Connected func() []string
 	// Campaign lets this server stand for election at once, as if its leader had asked it to. Nil: only timeouts do.
-	Campaign func()
+	Campaign func() error
 	// Reached tells whether most of some voters reach a node, as far as that is known. Nil: that is not known.
 	Reached func(voters []string, node string) bool
 	// Expected is how many servers a new cluster has: what was configured, or what the routes imply; 0 if that is

@@ -248,11 +248,12 @@ func TestLogWriter(t *testing.T) {
 		}
 		return a
 	}}))
-	text := "2026-01-02T15:04:05.000Z [WARN]  raft: heartbeat timeout reached: last-leader=a\n2026-01-02T15:04:05.000Z [ERROR] raft: it failed: error=\"bad [x]\"\nno line of a log\n"
+	text := "2026-01-02T15:04:05.000Z [WARN]  raft: heartbeat timeout reached: last-leader=a\n2026-01-02T15:04:05.000Z [ERROR] raft: it failed: error=\"bad [x]\"\n2026-01-02T15:04:05.000Z [ERROR] raft: failed to heartbeat to: peer=b\nno line of a log\n"
 	if n, err := meta.LogWriter(l).Write([]byte(text)); n != len(text) || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
-	want := `level=DEBUG msg="meta group: heartbeat timeout reached: last-leader=a"` + "\n" + `level=WARN msg="meta group: it failed: error=\"bad [x]\""` + "\n"
+	want := `level=DEBUG msg="meta group: heartbeat timeout reached: last-leader=a"` + "\n" + `level=WARN msg="meta group: it failed: error=\"bad [x]\""` + "\n" +
+		`level=DEBUG msg="meta group: failed to heartbeat to: peer=b"` + "\n"
 	if b.String() != want {
 		t.Errorf("got %s want %s", b.String(), want)
 	}
@@ -276,13 +277,14 @@ func alone(dir string) meta.Config {
 			_, transport = raft.NewInmemTransport("a0000000")
 			return transport
 		},
-		Campaign: func() {
+		Campaign: func() error {
 			_, other := raft.NewInmemTransport("")
 			other.Connect("a0000000", transport)
 			go func() {
 				var r raft.TimeoutNowResponse
 				_ = other.TimeoutNow("a0000000", "a0000000", &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: 3}}, &r)
 			}()
+			return nil
 		},
 		Connected: func() []string { return nil }, Expected: func() int { return 1 },
 		Logger: slog.New(slog.DiscardHandler),

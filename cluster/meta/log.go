@@ -19,8 +19,8 @@ func (w logWriter) Write(b []byte) (int, error) {
 		}
 		level, text, _ := strings.Cut(text, "]")
 		_, text, _ = strings.Cut(text, "raft: ")
-		at := slog.LevelDebug // raft warns of all that happens when a server is not there
-		if level == "ERROR" {
+		at := slog.LevelDebug // raft warns, often, of all that happens when another server is not there
+		if level == "ERROR" && !strings.Contains(text, "peer=") && !strings.Contains(text, "target=") {
 			at = slog.LevelWarn
 		}
 		w.logger.Log(context.Background(), at, "meta group: "+text)

@@ -234,7 +234,7 @@ func (s *server) newTransport() raft.Transport {
 }
 
 // campaign lets raft stand for election, as another server could.
-func (s *server) campaign() {
+func (s *server) campaign() error {
 	t := s.raft()
 	if s.w.impatient && t != nil {
 		_, other := raft.NewInmemTransport("")
@@ -244,6 +244,7 @@ func (s *server) campaign() {
 			_ = other.TimeoutNow(raft.ServerID(s.node), t.LocalAddr(), &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: 3}}, &r)
 		}()
 	}
+	return nil
 }
 
 // reached tells whether most of some nodes reach one.

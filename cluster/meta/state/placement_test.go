@@ -24,7 +24,7 @@ func tags(tags ...string) func(*state.Server) { return func(s *state.Server) { s
 func offline(s *state.Server)                 { s.Online = false }
 func evacuating(s *state.Server)              { s.Evacuating = true }
 func cluster(name string) func(*state.Server) { return func(s *state.Server) { s.Cluster = name } }
-func store(limit int64) func(*state.Server) { return func(s *state.Server) { s.MaxStoreBytes = limit } }
+func store(limit int64) func(*state.Server)   { return func(s *state.Server) { s.MaxStoreBytes = limit } }
 
 func load(streams, replicated, preferred int) func(*state.Server) {
 	return func(s *state.Server) {
