@@ -174,7 +174,7 @@ func (c *cluster) leader() *node {
 				return n
 			}
 		}
-		time.Sleep(20 * time.Millisecond)
+		<-time.After(20 * time.Millisecond)
 	}
 	c.t.Fatalf("no leader after a minute: %s", c.describe())
 	return nil
@@ -196,7 +196,7 @@ func (c *cluster) until(what string, ok func() bool) {
 		if ok() {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
+		<-time.After(20 * time.Millisecond)
 	}
 	c.t.Fatalf("%s: not after a minute: %s", what, c.describe())
 }

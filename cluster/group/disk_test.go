@@ -230,7 +230,7 @@ func (l *memLog) Set(key string, value []byte) error {
 	if err != nil {
 		return err
 	}
-	time.Sleep(time.Until(safe))
+	<-time.After(time.Until(safe))
 	l.d.mu.Lock()
 	defer l.d.mu.Unlock()
 	return l.alive()

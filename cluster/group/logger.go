@@ -2,8 +2,6 @@ package group
 
 import (
 	"context"
-	"io"
-	"log"
 	"log/slog"
 	"strings"
 
@@ -13,12 +11,14 @@ import (
 // raftLogger gives raft's lines to slog. Most of what raft warns of is its daily business (a peer that does not answer, an
 // election), of which the host knows from its own watch, and with thousands of groups it would be a flood: that is for debugging.
 type raftLogger struct {
-	out  *slog.Logger
-	args []any
-	name string
+	hclog.Logger // what raft does not use does nothing
+	out          *slog.Logger
+	args         []any
 }
 
-func newRaftLogger(out *slog.Logger) hclog.Logger { return &raftLogger{out: out} }
+func newRaftLogger(out *slog.Logger) hclog.Logger {
+	return &raftLogger{Logger: hclog.NewNullLogger(), out: out}
+}
 
 // daily are the beginnings of errors that are no cause for concern by themselves.
 var daily = [...]string{
@@ -60,38 +60,17 @@ func (l *raftLogger) IsInfo() bool  { return l.debugs() }
 func (l *raftLogger) IsWarn() bool  { return true }
 func (l *raftLogger) IsError() bool { return true }
 
-func (l *raftLogger) ImpliedArgs() []any { return l.args }
-func (l *raftLogger) Name() string       { return l.name }
-
+// With implements hclog.Logger.
 func (l *raftLogger) With(args ...any) hclog.Logger {
 	c := *l
 	c.args = append(l.args[:len(l.args):len(l.args)], args...)
 	return &c
 }
 
-func (l *raftLogger) Named(name string) hclog.Logger {
-	c := *l
-	c.name = strings.TrimPrefix(l.name+"."+name, ".")
-	return &c
-}
-
-func (l *raftLogger) ResetNamed(name string) hclog.Logger {
-	c := *l
-	c.name = name
-	return &c
-}
-
-func (l *raftLogger) SetLevel(hclog.Level) {}
-
+// GetLevel implements hclog.Logger.
 func (l *raftLogger) GetLevel() hclog.Level {
 	if l.debugs() {
 		return hclog.Debug
 	}
 	return hclog.Warn
 }
-
-func (l *raftLogger) StandardLogger(o *hclog.StandardLoggerOptions) *log.Logger {
-	return log.New(l.StandardWriter(o), "", 0)
-}
-
-func (l *raftLogger) StandardWriter(*hclog.StandardLoggerOptions) io.Writer { return io.Discard }

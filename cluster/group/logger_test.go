@@ -22,7 +22,7 @@ func TestRaftLogger(t *testing.T) {
 		{"a warning", func(l hclog.Logger) { l.Warn("heartbeat timeout reached, starting election") }, ""},
 		{"information", func(l hclog.Logger) { l.Info("entering follower state") }, ""},
 		{"an error", func(l hclog.Logger) { l.Error("failed to commit logs", "error", errors.New("x")) }, `level=WARN msg="raft: failed to commit logs" group=7 error=x`},
-		{"with more", func(l hclog.Logger) { l.With("id", 1).Named("n").ResetNamed("m").Error("failed to list snapshots") }, `level=WARN msg="raft: failed to list snapshots" group=7 id=1`},
+		{"with more", func(l hclog.Logger) { l.With("id", 1).Error("failed to list snapshots") }, `level=WARN msg="raft: failed to list snapshots" group=7 id=1`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

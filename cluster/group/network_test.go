@@ -66,7 +66,7 @@ func (n *network) delay() {
 	n.mu.Lock()
 	d := time.Duration(n.rand.Int64N(int64(time.Millisecond)))
 	n.mu.Unlock()
-	time.Sleep(d)
+	<-time.After(d)
 }
 
 // join puts a node into the network, in place of its earlier life.

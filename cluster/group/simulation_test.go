@@ -52,7 +52,7 @@ func simulate(t *testing.T, n int, seed uint64, events int) {
 		go s.client(seed*100 + uint64(i))
 	}
 	for range events {
-		time.Sleep(time.Duration(s.rand.IntN(1500)) * time.Millisecond)
+		<-time.After(time.Duration(s.rand.IntN(1500)) * time.Millisecond)
 		s.event()
 	}
 	close(s.done)

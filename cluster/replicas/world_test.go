@@ -323,7 +323,7 @@ func (w *world) until(what string, ok func() bool) {
 		if ok() {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
+		<-time.After(50 * time.Millisecond)
 	}
 	w.t.Fatalf("%s: not after two minutes%s", what, w.describe())
 }
