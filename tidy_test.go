@@ -75,9 +75,10 @@ var layers = []layer{
 	{"jetlog/entries", "jetlog/codec jetlog/wal", ""},
 	{"jetlog/checkpoint", "jetlog/vfs jetlog/segment jetlog/manifest jetlog/layer", ""},
 	{"jetlog/progress", "", ""},
+	{"jetlog/layout", "jetlog/vfs jetlog/manifest", ""},
 	{
 		"jetlog/store",
-		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/compaction jetlog/reserve jetlog/siphash jetlog/messages jetlog/entries jetlog/checkpoint jetlog/progress " +
+		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/compaction jetlog/reserve jetlog/siphash jetlog/messages jetlog/entries jetlog/checkpoint jetlog/progress jetlog/layout " +
 			"jetlog/codec jetlog/config jetlog/command jetlog/body jetlog jetlog/segment", crypto,
 	},
 	{"jetlog/rescue", "jetlog jetlog/siphash jetlog/segment jetlog/manifest jetlog/gone jetlog/layer jetlog/messages jetlog/config jetlog/store", ""},

@@ -180,7 +180,7 @@ func (l *Log) close() {
 func (l *Log) Safe(synced wal.Position) wal.Position {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open || l.newest > synced {
+	if l.open || l.newest > synced || l.failure != nil {
 		return 0
 	}
 	return l.newest

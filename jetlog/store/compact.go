@@ -9,6 +9,7 @@ import (
 	"runnel/jetlog/compaction"
 	"runnel/jetlog/config"
 	"runnel/jetlog/layer"
+	"runnel/jetlog/layout"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
 )
@@ -96,7 +97,7 @@ func (s *Store) compact(t *Stream, p *compaction.Plan) error {
 	if err != nil {
 		return err
 	}
-	if err := s.cfg.FS.SyncDir(filepath.Join(s.cfg.Dir, segmentDir)); err != nil {
+	if err := s.cfg.FS.SyncDir(filepath.Join(s.cfg.Dir, layout.Segments)); err != nil {
 		s.discard(f)
 		return s.fail(err)
 	}

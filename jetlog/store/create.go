@@ -119,7 +119,6 @@ func (c *creation) edit(begin wal.Position) manifest.StreamEdit {
 	e.ID, e.Account, e.Snapshot = c.ID, c.Account, jetlog.New(c.ID, c.Config, c.Created).AppendSnapshot(nil)
 	if p := c.Place; p != nil {
 		e.Replica = &manifest.Replica{Index: p.Index, Term: p.Term, Configuration: p.Configuration, Begin: uint64(begin)}
-		e.Noted = uint64(begin - 1)
 	}
 	return e
 }

@@ -10,6 +10,7 @@ import (
 
 	"runnel/jetlog/config"
 	"runnel/jetlog/layer"
+	"runnel/jetlog/layout"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
 	"runnel/jetlog/vfs"
@@ -181,7 +182,7 @@ func (s *Store) writeFiles(tasks []*task) (files []*layer.File, err error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
-	if err := s.cfg.FS.SyncDir(filepath.Join(s.cfg.Dir, segmentDir)); err != nil {
+	if err := s.cfg.FS.SyncDir(filepath.Join(s.cfg.Dir, layout.Segments)); err != nil {
 		return files, s.fail(fmt.Errorf("flush: %w", err))
 	}
 	return files, nil
@@ -227,7 +228,7 @@ func (s *Store) newFile(compress bool, write func(*segment.Writer) error) (*laye
 	number := s.nextFile()
 	name := s.segmentPath(number)
 	key, _ := s.seal.SegmentKeys()
-	w, err := segment.Create(s.cfg.FS, name+temporary, segment.WriterConfig{
+	w, err := segment.Create(s.cfg.FS, name+layout.Temporary, segment.WriterConfig{
 		Compress: compress, Key: key, Cipher: s.cfg.Encryption.Cipher,
 	})
 	if err != nil {
@@ -240,7 +241,7 @@ func (s *Store) newFile(compress bool, write func(*segment.Writer) error) (*laye
 	if err != nil {
 		return nil, errors.Join(s.unwritten(err), w.Abort())
 	}
-	if err := s.cfg.FS.Rename(name+temporary, name); err != nil {
+	if err := s.cfg.FS.Rename(name+layout.Temporary, name); err != nil {
 		return nil, s.unwritten(err)
 	}
 	f := s.openFile(&manifest.File{Number: number, ID: summary.ID, Bytes: summary.Bytes, Checksum: summary.Checksum})

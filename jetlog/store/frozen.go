@@ -26,8 +26,8 @@ func (t *Stream) freeze() *frozen {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.body == nil {
-		return nil
+	if t.body == nil || r != nil && t.Err() != nil {
+		return nil // a replica that has halted may be in the middle of an entry
 	}
 	if t.frozen != nil {
 		return t.frozen

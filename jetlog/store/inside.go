@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"runnel/jetlog/layer"
+	"runnel/jetlog/layout"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/messages"
 	"runnel/jetlog/segment"
@@ -113,7 +114,7 @@ func (s *Store) DropFile(f *layer.File) { s.discard(f) }
 // Replace lets the manifest have what is new of a stream, with new files, and sets those aside that no stream has any more.
 // The stream itself is to be opened again.
 func (s *Store) Replace(e manifest.StreamEdit, files []*layer.File) error {
-	if err := s.cfg.FS.SyncDir(filepath.Join(s.cfg.Dir, segmentDir)); err != nil {
+	if err := s.cfg.FS.SyncDir(filepath.Join(s.cfg.Dir, layout.Segments)); err != nil {
 		return s.fail(err)
 	}
 	edit := &manifest.Edit{Streams: []manifest.StreamEdit{e}}
@@ -125,14 +126,14 @@ func (s *Store) Replace(e manifest.StreamEdit, files []*layer.File) error {
 	}
 	s.edits.Lock()
 	defer s.edits.Unlock()
-	var report Report
+	dir := s.dir()
 	for number, f := range s.files {
 		if s.catalog.Files[number] != nil {
 			continue
 		}
 		delete(s.files, number)
 		f.Leave()
-		if err := s.moveAside(s.segmentPath(number), &report); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := dir.MoveAside(s.segmentPath(number)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

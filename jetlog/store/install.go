@@ -11,6 +11,7 @@ import (
 	"runnel/jetlog/entries"
 	"runnel/jetlog/gone"
 	"runnel/jetlog/layer"
+	"runnel/jetlog/layout"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/messages"
 	"runnel/jetlog/wal"
@@ -90,7 +91,7 @@ func (n *installation) receive(ctx context.Context, e *manifest.File, fetch Fetc
 	}
 	_, keys := s.seal.SegmentKeys()
 	x := received{number: s.nextFile(), from: *e}
-	err := checkpoint.Receive(ctx, s.cfg.FS, s.segmentPath(x.number)+temporary, checkpoint.FileOf(e), keys, fetch)
+	err := checkpoint.Receive(ctx, s.cfg.FS, s.segmentPath(x.number)+layout.Temporary, checkpoint.FileOf(e), keys, fetch)
 	if err != nil {
 		return s.unwritten(err)
 	}
@@ -117,7 +118,7 @@ func (n *installation) end() {
 		f.Leave()
 	}
 	for _, x := range n.fresh {
-		_ = s.cfg.FS.Remove(s.segmentPath(x.number) + temporary) // the next start does it otherwise
+		_ = s.cfg.FS.Remove(s.segmentPath(x.number) + layout.Temporary) // the next start does it otherwise
 	}
 }
 
@@ -163,7 +164,7 @@ func (n *installation) publish() (fresh []*layer.File, err error) {
 	for len(n.fresh) > 0 {
 		x := n.fresh[0]
 		name := s.segmentPath(x.number)
-		if err := s.cfg.FS.Rename(name+temporary, name); err != nil {
+		if err := s.cfg.FS.Rename(name+layout.Temporary, name); err != nil {
 			return fresh, s.unwritten(err)
 		}
 		n.fresh = n.fresh[1:]
@@ -177,7 +178,7 @@ func (n *installation) publish() (fresh []*layer.File, err error) {
 		n.files[x.from.Number] = f
 	}
 	if len(fresh) > 0 {
-		if err := s.cfg.FS.SyncDir(filepath.Join(s.cfg.Dir, segmentDir)); err != nil {
+		if err := s.cfg.FS.SyncDir(filepath.Join(s.cfg.Dir, layout.Segments)); err != nil {
 			return fresh, s.fail(err)
 		}
 	}
@@ -190,7 +191,7 @@ func (n *installation) write(fresh []*layer.File, place entries.Place, begin wal
 	for i := range e.Parts {
 		e.Parts[i].File = n.files[e.Parts[i].File].Number
 	}
-	e.Noted, e.Pages = uint64(begin-1), e.Changed
+	e.Noted, e.Pages = 0, e.Changed // what was noted there says nothing about the log here
 	e.Replica = &manifest.Replica{
 		Index: place.Index, Term: place.Term, Configuration: place.Configuration, Begin: uint64(begin), Key: e.Replica.Key,
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"runnel/jetlog/layout"
 	"runnel/jetlog/manifest"
 )
 
@@ -101,7 +102,7 @@ func (t *Stream) judgeEnd() {
 		return
 	}
 	_ = t.halt(&StreamDamage{
-		Stream: t.id, Name: t.name, File: filepath.Join(t.store.cfg.Dir, logDir), First: applied + 1, Last: noted, Log: true,
+		Stream: t.id, Name: t.name, File: filepath.Join(t.store.cfg.Dir, layout.Log), First: applied + 1, Last: noted, Log: true,
 		Err: fmt.Errorf("the log has lost its end, or is an old one: %d commands were safe, %d are there", noted, applied),
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"runnel/jetlog/command"
 	"runnel/jetlog/entries"
 	"runnel/jetlog/layer"
+	"runnel/jetlog/layout"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/progress"
 	"runnel/jetlog/reserve"
@@ -90,7 +91,7 @@ const (
 // meanwhile, and for what files have more in them than messages.
 func (s *Store) openSpace() error {
 	cfg := &s.cfg
-	r, err := reserve.Open(cfg.FS, cfg.Dir, filepath.Join(cfg.Dir, reserveName), cfg.ReserveBytes)
+	r, err := reserve.Open(cfg.FS, cfg.Dir, filepath.Join(cfg.Dir, layout.Reserve), cfg.ReserveBytes)
 	s.space = reserve.NewSpace(reserve.SpaceConfig{
 		FS: cfg.FS, Dir: cfg.Dir, Logger: s.cfg.Logger, Memory: &s.memory, Flush: s.nudge, Moved: s.move,
 		SpareBytes:   preparedSegments*cfg.LogSegmentBytes + min(cfg.FlushBytes/4, spareBytesMax),
@@ -134,7 +135,7 @@ func (s *Store) claim() error {
 		}
 		parents = append(parents, filepath.Dir(d)) // d is about to be made in it
 	}
-	if err := fsys.MkdirAll(filepath.Join(dir, segmentDir)); err != nil {
+	if err := fsys.MkdirAll(filepath.Join(dir, layout.Segments)); err != nil {
 		return err
 	}
 	for _, parent := range parents {
@@ -208,22 +209,24 @@ func (s *Store) loadManifest(report *Report) error {
 // mustBeEmpty refuses a directory that has lost its manifest: a new store in it would not know what
 // belongs to it.
 func (s *Store) mustBeEmpty() error {
-	entries, err := s.cfg.FS.List(filepath.Join(s.cfg.Dir, segmentDir))
-	if err != nil {
-		return err
+	found, err := (&layout.Dir{FS: s.cfg.FS, Path: s.cfg.Dir}).HasSegments()
+	if err == nil && found {
+		err = fmt.Errorf("there are segments but no manifest: restore it from a backup, or move the directory away: %w", fs.ErrNotExist)
 	}
-	for _, e := range entries {
-		if _, _, ok := parseSegmentName(e.Name); ok {
-			return fmt.Errorf("there are segments but no manifest: restore it from a backup, or move the directory away: %w", fs.ErrNotExist)
-		}
-	}
-	return nil
+	return err
 }
+
+// dir is the directory of the store.
+func (s *Store) dir() *layout.Dir {
+	return &layout.Dir{FS: s.cfg.FS, Path: s.cfg.Dir, Logger: s.cfg.Logger, ID: s.manifest.ID()}
+}
+
+func (s *Store) segmentPath(number uint64) string { return s.dir().SegmentPath(number) }
 
 // openLog recovers the log and applies what is only there.
 func (s *Store) openLog(sealer *seal.Sealer, report *Report) error {
 	cfg := wal.Config{
-		FS: s.cfg.FS, Dir: filepath.Join(s.cfg.Dir, logDir), ID: s.manifest.ID(),
+		FS: s.cfg.FS, Dir: filepath.Join(s.cfg.Dir, layout.Log), ID: s.manifest.ID(),
 		SegmentBytes: s.cfg.LogSegmentBytes, MaxBytes: s.cfg.LogBytes,
 		Policy: s.cfg.Policy, Interval: s.cfg.Interval, OnDurable: s.through, OnWritten: s.through,
 	}
@@ -265,84 +268,19 @@ func (s *Store) logIsMissing(dir string) (bool, error) {
 	return !slices.ContainsFunc(entries, func(e vfs.Entry) bool { return filepath.Ext(e.Name) == ".wal" }), nil
 }
 
-// putAside removes what is left of files that were never used or are not needed any more, and moves
-// those away that are not this store's, or that it does not know.
-func (s *Store) putAside(report *Report) error {
-	if err := s.tidyManifests(report); err != nil {
-		return err
-	}
-	entries, err := s.cfg.FS.List(filepath.Join(s.cfg.Dir, segmentDir))
-	if err != nil {
-		return err
-	}
-	own := s.prefix()
-	for _, e := range entries {
-		path := filepath.Join(s.cfg.Dir, segmentDir, e.Name)
-		prefix, number, ok := parseSegmentName(e.Name)
-		switch {
-		case e.Dir || ok && prefix == own && s.files[number] != nil:
-		case filepath.Ext(e.Name) == temporary, ok && prefix == own && number < s.catalog.NextFile:
-			if err := s.cfg.FS.Remove(path); err != nil {
-				return err
-			}
-		default:
-			if err := s.moveAside(path, report); err != nil {
-				return err
-			}
-		}
-		if ok && prefix == own {
-			s.catalog.NextFile = max(s.catalog.NextFile, number+1)
-		}
-	}
-	return nil
+// putAside removes what is not needed any more, and moves away what is not this store's.
+func (s *Store) putAside(report *Report) (err error) {
+	d := s.dir()
+	s.catalog.NextFile, err = d.Tidy(s.manifest, s.catalog.NextFile, func(n uint64) bool { return s.files[n] != nil })
+	report.Aside = d.Aside
+	return err
 }
 
-// tidyManifests removes manifests that this one has replaced, and moves those of other stores away.
-func (s *Store) tidyManifests(report *Report) error {
-	numbers, err := manifest.Numbers(s.cfg.FS, s.cfg.Dir)
-	if err != nil {
-		return err
-	}
-	for _, n := range numbers {
-		if n >= s.manifest.Number() {
-			continue
-		}
-		path, same, err := s.manifest.Owner(n)
-		if err != nil {
-			return err
-		}
-		if same {
-			if err := s.cfg.FS.Remove(path); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := s.moveAside(path, report); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// moveAside moves a file to where nobody looks for it, under a name that is free.
-func (s *Store) moveAside(path string, report *Report) error {
-	dir := filepath.Join(s.cfg.Dir, asideDir)
-	if err := s.cfg.FS.MkdirAll(dir); err != nil {
-		return err
-	}
-	to := filepath.Join(dir, filepath.Base(path))
-	for n := 1; ; n++ {
-		if _, err := s.cfg.FS.Stat(to); errors.Is(err, fs.ErrNotExist) {
-			break
-		} else if err != nil {
-			return err
-		}
-		to = filepath.Join(dir, fmt.Sprintf("%s.%d", filepath.Base(path), n))
-	}
-	if err := s.cfg.FS.Rename(path, to); err != nil {
-		return err
-	}
-	s.cfg.Logger.Warn("a file that is not this store's was set aside", "file", path, "now", to)
-	report.Aside = append(report.Aside, to)
-	return s.cfg.FS.SyncDir(dir)
+// openFile opens a file of the catalog. A file that cannot be read, or is another one, is not an error
+// of the store.
+func (s *Store) openFile(e *manifest.File) *layer.File {
+	_, keys := s.seal.SegmentKeys()
+	return layer.OpenFile(layer.FileConfig{
+		FS: s.cfg.FS, Path: s.segmentPath(e.Number), Segment: segment.Config{Keys: keys, Cache: s.cache}, Logger: s.cfg.Logger,
+	}, e)
 }

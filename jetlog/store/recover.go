@@ -68,6 +68,11 @@ func (s *Store) replay(recovered *wal.Recovered, report *Report) error {
 	for _, t := range s.Streams() {
 		if r := t.replica.Load(); r != nil {
 			t.judgeReplica(r, damage, first, recovered.Last)
+			if r.log.Err() != nil {
+				if err := s.giveUp(t, r); err != nil && !errors.Is(err, ErrFull) {
+					return err
+				}
+			}
 			continue
 		}
 		t.judge(damage)

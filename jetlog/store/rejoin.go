@@ -2,11 +2,13 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
 	"runnel/jetlog"
 	"runnel/jetlog/entries"
+	"runnel/jetlog/layout"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/wal"
 )
@@ -17,7 +19,8 @@ func (t *Stream) judgeReplica(r *replica, damage damages, first, last wal.Positi
 	if t.body != nil {
 		t.body.Asker = nil
 	}
-	noted := wal.Position(t.store.catalog.Streams[t.id].Noted)
+	// Everything before begin was safe when that was chosen.
+	noted := max(wal.Position(t.store.catalog.Streams[t.id].Noted), r.begin-min(r.begin, 1))
 	for _, d := range damage {
 		of := d.Known && t.store.StreamByID(d.Group) != nil
 		switch {
@@ -27,15 +30,30 @@ func (t *Stream) judgeReplica(r *replica, damage damages, first, last wal.Positi
 			r.log.Halt(logDamage(t.id, t.name, d, r.place.Index+1, 0))
 		}
 	}
-	if noted > last || noted >= first && r.log.Newest() < noted && first > 0 {
+	if noted > last || noted >= max(r.begin, first) && first > 0 && r.log.Newest() < noted {
 		r.log.Halt(&StreamDamage{
-			Stream: t.id, Name: t.name, File: filepath.Join(t.store.cfg.Dir, logDir), First: r.place.Index + 1, Log: true,
+			Stream: t.id, Name: t.name, File: filepath.Join(t.store.cfg.Dir, layout.Log), First: r.place.Index + 1, Log: true,
 			Err: fmt.Errorf("the log has lost its end, or is an old one: batch %d was safe, the last with something of the group is %d", noted, r.log.Newest()),
 		})
 	}
 	if err := r.log.Recovered(); err != nil {
 		_ = t.halt(err)
 	}
+}
+
+// lostForEver is what is noted of a replica that has to be wiped: no log has as much.
+const lostForEver = ^uint64(0)
+
+// giveUp notes of a replica that it has to be wiped, so that the log need not keep what is left of it.
+func (s *Store) giveUp(t *Stream, r *replica) error {
+	r.log.Halt(errors.New("the member was given up"))
+	e := manifest.StreamEdit{}
+	e.ID, e.Noted = t.id, lostForEver
+	if err := s.commit(&manifest.Edit{Streams: []manifest.StreamEdit{e}}); err != nil {
+		return err
+	}
+	s.log.Release(t.id, wal.End)
+	return nil
 }
 
 // Wipe makes a replica that is halted one that waits for a state from elsewhere, in one record of the manifest: what it had
@@ -63,7 +81,7 @@ func (s *Store) Wipe(t *Stream) (*Stream, error) {
 	}
 	state := jetlog.New(t.id, *was.Config(), was.Created())
 	e := manifest.StreamEdit{Created: true, Advanced: true}
-	e.ID, e.Account, e.Snapshot, e.Noted = t.id, t.account, state.AppendSnapshot(nil), uint64(begin-1)
+	e.ID, e.Account, e.Snapshot = t.id, t.account, state.AppendSnapshot(nil)
 	e.Replica = &manifest.Replica{Begin: uint64(begin)}
 	if err := s.commitLocked(&manifest.Edit{Streams: []manifest.StreamEdit{e}}); err != nil {
 		return nil, fmt.Errorf("wipe stream %q: %w", t.name, err)
@@ -80,7 +98,8 @@ func (s *Store) Wipe(t *Stream) (*Stream, error) {
 	return fresh, nil
 }
 
-// relieve lets the log use the segments again that only idle groups keep, when it is short of space.
+// relieve lets the log use the segments again that only idle groups keep, and those that have halted, when it is short of
+// space.
 func (s *Store) relieve() error {
 	for done := (wal.Position(0)); ; {
 		stats := s.log.Stats()
@@ -91,8 +110,15 @@ func (s *Store) relieve() error {
 		done = pinned.Last
 		var logs []*entries.Log
 		for _, id := range pinned.Groups {
-			if t := s.StreamByID(id); t != nil && t.Err() == nil && t.replica.Load() != nil {
-				logs = append(logs, t.replica.Load().log)
+			t := s.StreamByID(id)
+			if t == nil || t.replica.Load() == nil {
+				continue
+			}
+			r := t.replica.Load()
+			if t.Err() == nil {
+				logs = append(logs, r.log)
+			} else if err := s.giveUp(t, r); err != nil {
+				return err
 			}
 		}
 		if err := s.entries.Relieve(context.Background(), logs, pinned.Last); err != nil {

@@ -414,3 +414,65 @@ func TestIdleReplicas(t *testing.T) {
 	}
 	closeStore(t, m.store)
 }
+
+// TestHaltedReplicas fills the log while a member stands still that has more in it than can be appended again: it is given up,
+// which a later start still knows.
+func TestHaltedReplicas(t *testing.T) {
+	g := newGroup(t, unlimited("S"), 1)
+	m := g.members[0]
+	busy := create(t, m.store, unlimited("T"))
+	publish(t, busy, 5)
+	publish(t, m.stream, 3)
+	if err := m.stream.ApplyEntry(g.index+1, 1, []byte{1}, nil); !errors.Is(err, store.ErrHalted) {
+		t.Fatalf("%v", err)
+	}
+	for i := range 400 {
+		propose(t, busy, &command.Publish{Time: 1, Subject: "T.x", Payload: make([]byte, 8000)})
+		if i%20 == 0 {
+			if err := m.store.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := m.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, report, err := store.Open(m.cfg)
+	if err != nil || len(report.Halted) != 1 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if _, err := s.Wipe(report.Halted[0]); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, m.cfg)
+	if stream := s.StreamByID(groupID); stream.Err() != nil || stream.Applied() != 0 {
+		t.Errorf("wiped: %v", stream.Err())
+	}
+	closeStore(t, s)
+}
+
+// TestLateReplica makes a replica in a log that has been in use for long, and opens the store before anything happens to it.
+func TestLateReplica(t *testing.T) {
+	m := &member{t: t, cfg: small(vfs.NewMemory())}
+	m.store = open(t, m.cfg)
+	publish(t, create(t, m.store, unlimited("T")), 30)
+	for range 2 {
+		if _, err := m.store.CreateAssigned(assigned(unlimited("S"), birth())); err != nil && !errors.Is(err, store.ErrExists) {
+			t.Fatal(err)
+		}
+		closeStore(t, m.store)
+		m.store = open(t, m.cfg)
+		m.stream = m.store.StreamByID(groupID)
+	}
+	g := &group{t: t, members: []*member{m}, index: 1, term: 1, pack: 1}
+	m.stream.SetProposer(g)
+	publish(t, m.stream, 5)
+	m.restart(m.cfg.FS)
+	if m.stream.State().Messages != 5 {
+		t.Errorf("%+v", m.stream.State())
+	}
+	closeStore(t, m.store)
+}
