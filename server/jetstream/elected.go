@@ -15,9 +15,9 @@ func (t *stream) elected() {
 	what := api.LeaderElected{
 		Stream: t.log.Name(), Leader: s.cfg.ServerName, Replicas: clustered.ShowAll(&status), Domain: s.cfg.Domain,
 	}
-	s.events.tell(t.account.account, &what)
 	named := what // operators have to be told whose stream it is
 	named.Account = t.log.Account()
+	s.events.tell(t.account.account, &what)
 	s.events.system(&named)
 }
 
@@ -33,9 +33,9 @@ func (s *Service) QuorumLost(id uint64) {
 		return
 	}
 	what := api.QuorumLost{Stream: r.log.Name(), Replicas: clustered.ShowAll(&status), Domain: s.cfg.Domain}
-	s.events.tell(a.account, &what)
 	named := what
 	named.Account = r.log.Account()
+	s.events.tell(a.account, &what)
 	s.events.system(&named)
 }
 

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"slices"
 	"sync"
 
 	"runnel/jetlog/command"
@@ -135,7 +136,7 @@ func (r *replica) replace(old, t *stream, closed bool) *stream {
 	r.stream = t
 	r.mu.Unlock()
 	if t != nil {
-		t.share(r.readable(t))
+		t.share(r.reads(t))
 	}
 	if old == nil {
 		return t
@@ -162,11 +163,25 @@ func (r *replica) deleted() bool {
 	return !ok || a.ID != r.log.ID()
 }
 
-// readable tells whether direct gets may be answered: the state here is the leader's, or nearly.
-func (r *replica) readable(t *stream) bool {
+// reads returns the streams for which direct gets may be answered: this one if the state here is the leader's, or nearly, and the
+// one that it mirrors, if it has nearly all of that.
+func (r *replica) reads(t *stream) (names []string) {
 	if t.offline() || !t.direct() {
-		return false
+		return nil
 	}
+	if r.current(t) {
+		names = append(names, t.log.Name())
+	}
+	if cfg := t.config(); t.leads() && cfg.MirrorDirect && cfg.Mirror != nil && cfg.Mirror.External == nil {
+		if m := t.sources.Mirror(); m != nil && m.Active != api.Never && m.Lag == 0 {
+			names = append(names, cfg.Mirror.Name)
+		}
+	}
+	return names
+}
+
+// current tells whether the state here is the leader's, or nearly.
+func (r *replica) current(t *stream) bool {
 	if t.leads() {
 		return true
 	}
@@ -198,7 +213,7 @@ func (r *replica) tend() {
 	if !t.leads() {
 		t.countIfKnown()
 	}
-	t.share(r.readable(t))
+	t.share(r.reads(t))
 }
 
 // assigned lets the stream take the configuration that the cluster has assigned, if it has another one.
@@ -265,25 +280,15 @@ func (t *stream) serve() []*engine.Internal {
 	return list
 }
 
-// share lets the stream answer direct gets together with the other servers that have it, or not. A mirror that may does so for
-// its origin too.
-func (t *stream) share(wanted bool) {
+// share lets the stream answer direct gets for streams of these names, together with the other servers that do.
+func (t *stream) share(names []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed || wanted == (t.reads != nil) {
+	if t.closed || slices.Equal(names, t.readers) {
 		return
 	}
-	if !wanted {
-		for _, i := range t.reads {
-			i.Unsubscribe()
-		}
-		t.reads = nil
-		return
-	}
-	names := []string{t.log.Name()}
-	if cfg := t.config(); cfg.MirrorDirect && cfg.Mirror != nil && cfg.Mirror.External == nil {
-		names = append(names, cfg.Mirror.Name)
-	}
+	before := t.reads
+	t.reads, t.readers = nil, names
 	s := t.account.service
 	for _, prefix := range s.prefixes() {
 		for _, name := range names {
@@ -292,6 +297,9 @@ func (t *stream) share(wanted bool) {
 				t.reads = append(t.reads, s.cfg.Engine.SubscribeMember(t.account.account, subject, memberQueue, t.takeRead))
 			}
 		}
+	}
+	for _, i := range before { // last, so that somebody answers meanwhile
+		i.Unsubscribe()
 	}
 }
 

@@ -47,7 +47,8 @@ type stream struct {
 	mu         sync.Mutex // guards everything below
 	subscribed map[string]*engine.Internal
 	services   []*engine.Internal // of requests that only a member of a cluster takes by the stream, nil for none
-	reads      []*engine.Internal // of direct gets that several servers take, nil for none
+	reads      []*engine.Internal // of direct gets that several servers take,
+	readers    []string           // for streams of these names
 	closed     bool
 }
 
