@@ -106,7 +106,6 @@ var layers = []layer{
 	{"cluster/mesh", "", compress + "/s2"},
 	{"cluster/transport", "cluster/mesh", raft},
 	{"cluster/group", "jetlog/entries", raft + " " + hclog},
-	{"cluster/replicas", "cluster/group cluster/meta cluster/meta/state cluster/transport jetlog/checkpoint jetlog/entries jetlog/store", ""},
 	{"cluster/transport/transporttest", "cluster/mesh cluster/transport", ""},
 	{"cluster/meta/state", "subjects jetlog/config", ""},
 	{"cluster/meta/metatest", "", raft},
