@@ -1,4 +1,4 @@
-//go:build unix && rig
+//go:build unix
 
 package rigtest_test
 
