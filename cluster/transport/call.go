@@ -187,6 +187,9 @@ func (l *lane) serveCall(ctx context.Context, cancel context.CancelFunc, id uint
 	defer l.peer.calls.Add(-1)
 	defer cancel()
 	answer, err := s.Handle(ctx, l.peer.node, payload)
+	if ctx.Err() != nil {
+		return // nobody waits any more
+	}
 	if err == nil && len(answer) > s.MaxBytes {
 		err = ErrTooLarge
 	}
@@ -222,6 +225,9 @@ func (l *lane) serve(id uint64, left time.Duration) (context.Context, context.Ca
 	if l.ended {
 		stop()
 		return ctx, stop
+	}
+	if old := l.serving[id]; old != nil { // the peer has confused its ids
+		old()
 	}
 	l.serving[id] = stop
 	return ctx, func() {

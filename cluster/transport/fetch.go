@@ -20,8 +20,8 @@ const (
 )
 
 // Fetch opens a stream of what node has under request, from offset on. It returns when the peer has opened it. Reading fails
-// with ErrUnreachable when the link breaks; the stream may then be fetched again from where it was. It must be closed, and
-// ends with ctx.
+// with ErrUnreachable when the link breaks; the stream may then be fetched again from where it was. A peer that serves as many
+// streams as it may (Config.Streams) answers ErrBusy: try again later. The stream must be closed, and ends with ctx.
 func (t *Transport) Fetch(ctx context.Context, node string, request []byte, offset int64) (io.ReadCloser, error) {
 	if len(request) > fetchRequestBytes {
 		return nil, fmt.Errorf("fetch with a request of %d bytes: %w (more than %d)", len(request), ErrTooLarge, fetchRequestBytes)

@@ -23,8 +23,8 @@ const linkWait = time.Minute
 type GroupOptions struct {
 	// Clamp is the last index that is durable here. No follower is told of a higher commit index. Nil for no clamp.
 	Clamp func() uint64
-	// Commit is the commit index while this server leads the group, else 0. With it, followers that are idle learn of
-	// it by the next ping; nil leaves that to raft's CommitTimeout.
+	// Commit is raft's commit index while this server leads the group, else 0. With it, followers that are idle learn of
+	// it by the next ping; nil leaves that to raft's CommitTimeout. It does no harm if leadership ends in between.
 	Commit func() uint64
 	// Nudge says that node lacks entries, that raft has nothing on the way to it and will do nothing about it before
 	// its CommitTimeout: the group, if it still leads, should propose something (a barrier will do), in a goroutine of
@@ -43,6 +43,7 @@ type Group struct {
 	opts      GroupOptions
 	consumer  chan raft.RPC
 	heartbeat atomic.Pointer[func(raft.RPC)]
+	heard     atomic.Uint64 // the highest term of a leader that has sent something here
 	in        *inbox
 	done      chan struct{} // closed by Close
 	once      sync.Once
@@ -53,6 +54,7 @@ type Group struct {
 
 	mu        sync.Mutex // guards what follows
 	term      uint64     // in which raft has led here last
+	own       uint64     // the first index of that term that was sent; 0 if none was
 	raised    chan struct{}
 	followers map[string]*follower
 }

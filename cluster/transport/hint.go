@@ -6,8 +6,14 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// hint tells a follower that entries up to index are committed, as an AppendEntries without entries would. It can be given
-// for an index that was committed in the leader's own term, whose entry is of that term.
+// hint tells a follower that entries up to index are committed, as an AppendEntries without entries would whose previous entry is
+// the one at index. That entry must be of the term that is named, and the commit index one that this server had as the leader of the
+// term: hints are made outside of raft, which may have been deposed a moment ago, and then another leader may have put another
+// entry there, and committed that.
+//
+// So a hint is given for the term in which raft has sent entries last, for an index not below the first one that it has sent of
+// that term, and not once any leader of a later term has sent anything here. What a commit index owes to a later leader comes after
+// that, and as the leader of a later term itself raft can commit nothing before it has sent something.
 type hint struct {
 	group, term, index uint64
 }
@@ -26,7 +32,7 @@ func (g *Group) hints(now time.Time, up map[string]bool, to map[string][]hint) {
 	commit := g.clamp(g.opts.Commit())
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if commit == 0 || g.term == 0 {
+	if g.own == 0 || commit < g.own || g.heard.Load() > g.term {
 		return
 	}
 	for node, f := range g.followers {
@@ -63,6 +69,7 @@ func (l *lane) handleHints(body []byte) error {
 			l.answerHint(h, raft.RPCResponse{Error: ErrNoGroup})
 			continue
 		}
+		g.hear(h.term)
 		head := appendHead{term: h.term, prev: h.index, prevTerm: h.term, commit: h.index}
 		g.in.push(inbound{lane: l, kind: kindHints, hint: h, command: head.request(nil, l.peer.header)}) // if not, it comes again
 	}

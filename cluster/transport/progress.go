@@ -62,7 +62,7 @@ func (g *Group) lead(term uint64) {
 	if term <= g.term {
 		return
 	}
-	g.term = term
+	g.term, g.own = term, 0
 	close(g.raised)
 	g.raised = make(chan struct{})
 	for _, f := range g.followers { // others may have led since
@@ -92,6 +92,27 @@ func (g *Group) sending(a *appending) {
 	f := g.follower(a.node)
 	f.pending++
 	f.sent = max(f.sent, a.last())
+	if a.args.Term != g.term {
+		return
+	}
+	for _, e := range a.args.Entries { // in order, and those of the term are the last ones
+		if e.Term == g.term {
+			if g.own == 0 || e.Index < g.own {
+				g.own = e.Index
+			}
+			return
+		}
+	}
+}
+
+// hear notes that a leader of the term has sent something. It is called before raft gets that.
+func (g *Group) hear(term uint64) {
+	for {
+		was := g.heard.Load()
+		if term <= was || g.heard.CompareAndSwap(was, term) {
+			return
+		}
+	}
 }
 
 // last is the last index that a follower has which answers with success.

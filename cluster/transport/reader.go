@@ -7,6 +7,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"runnel/cluster/mesh"
 )
 
@@ -204,7 +206,12 @@ func (l *lane) handleAppend(body []byte) error {
 	if len(entries) > 0 {
 		r.bytes = len(body)
 	}
-	if g := l.group(h.id, h.group); g != nil && !g.in.push(r) {
+	g := l.group(h.id, h.group)
+	if g == nil {
+		return nil
+	}
+	g.hear(h.term)
+	if !g.in.push(r) {
 		l.answer(h.id, false, nil, ErrBusy)
 	}
 	return nil
@@ -216,6 +223,7 @@ func (l *lane) handleHeartbeat(body []byte) error {
 		return err
 	}
 	if g := l.group(id, group); g != nil {
+		g.hear(request.(*raft.AppendEntriesRequest).Term)
 		g.beat(inbound{lane: l, id: id, kind: kindHeartbeat, command: request})
 	}
 	return nil
@@ -241,6 +249,7 @@ func (l *lane) handleInstall(body []byte) error {
 	id, group := c.uint64(), c.uint64()
 	r := inbound{lane: l, id: id, kind: kindInstall, bytes: len(body), command: request, data: data, over: make(chan struct{})}
 	if g := l.group(id, group); g != nil {
+		g.hear(request.Term)
 		l.t.spawn(r.reportProgress)
 		g.in.push(r)
 	}

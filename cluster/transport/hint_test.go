@@ -1,0 +1,177 @@
+package transport_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"runnel/cluster/transport"
+)
+
+// follower notes what it is told of commits without entries.
+type follower struct {
+	mu      sync.Mutex
+	hints   []string
+	refuses bool
+}
+
+func (f *follower) answer(rpc raft.RPC) {
+	r, ok := rpc.Command.(*raft.AppendEntriesRequest)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if ok && len(r.Entries) == 0 && r.PrevLogEntry > 0 {
+		f.hints = append(f.hints, fmt.Sprintf("term %d, %d/%d, commit %d", r.Term, r.PrevLogEntry, r.PrevLogTerm, r.LeaderCommitIndex))
+		if f.refuses {
+			rpc.Respond(&raft.AppendEntriesResponse{Term: r.Term}, nil)
+			return
+		}
+	}
+	succeed(rpc)
+}
+
+// take is what it was told since the last time.
+func (f *follower) take() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	got := fmt.Sprint(f.hints)
+	f.hints = nil
+	return got
+}
+
+// TestWhichHintsAreGiven goes through what decides about hints. In all cases a has sent the entries 3 of term 6, and 4 and 5 of term 7, as
+// the leader of term 7.
+func TestWhichHintsAreGiven(t *testing.T) {
+	tests := []struct {
+		name   string
+		commit uint64 // as the group says
+		clamp  uint64
+		then   func(p *pair, ga, gb *transport.Group, f *follower)
+		want   string
+	}{
+		{"committed", 5, 99, nil, "[term 7, 5/7, commit 5]"},
+		{"not all of it", 4, 99, nil, "[term 7, 4/7, commit 4]"},
+		{"not all of it is durable", 5, 4, nil, "[term 7, 4/7, commit 4]"},
+		{"nothing of the term", 3, 99, nil, "[]"},
+		{"not led here", 0, 99, nil, "[]"},
+		{"not sent yet", 6, 99, nil, "[]"},
+		{"known", 5, 99, func(_ *pair, ga, _ *transport.Group, _ *follower) {
+			ga.AppendEntries("bbb", "bbb", &raft.AppendEntriesRequest{Term: 7, PrevLogEntry: 5, PrevLogTerm: 7, LeaderCommitIndex: 5}, &raft.AppendEntriesResponse{})
+		}, "[term 7, 5/7, commit 5]"}, // that one was raft's
+		{"deposed", 5, 99, func(_ *pair, _, gb *transport.Group, _ *follower) {
+			gb.AppendEntries("aaa", "aaa", &raft.AppendEntriesRequest{Term: 8, Entries: entries(5, 1, 10)}, &raft.AppendEntriesResponse{})
+		}, "[]"},
+		{"deposed by a heartbeat", 5, 99, func(_ *pair, _, gb *transport.Group, _ *follower) {
+			gb.AppendEntries("aaa", "aaa", &raft.AppendEntriesRequest{Term: 8}, &raft.AppendEntriesResponse{})
+		}, "[]"},
+		{"old leader", 5, 99, func(_ *pair, _, gb *transport.Group, _ *follower) {
+			gb.AppendEntries("aaa", "aaa", &raft.AppendEntriesRequest{Term: 6}, &raft.AppendEntriesResponse{})
+		}, "[term 7, 5/7, commit 5]"},
+		{"leads again and has sent nothing", 5, 99, func(_ *pair, ga, _ *transport.Group, _ *follower) {
+			ga.AppendEntries("bbb", "bbb", &raft.AppendEntriesRequest{Term: 9}, &raft.AppendEntriesResponse{})
+		}, "[]"},
+		{"link has broken", 5, 99, func(p *pair, _, _ *transport.Group, f *follower) {
+			after(2 * time.Second)
+			f.take()
+			p.net.Break("aaa", "bbb") // the follower may have been started again
+		}, "[term 7, 5/7, commit 5]"},
+		{"not linked", 5, 99, func(p *pair, _, _ *transport.Group, _ *follower) { p.net.Cut("aaa", "bbb") }, "[]"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			inPair(t, transport.Config{}, transport.Config{}, func(t *testing.T, p *pair) {
+				commit := make(chan uint64, 1) // what the group says, from the moment on that it is set
+				commit <- 0
+				ga := p.a.Group(1, transport.GroupOptions{
+					Clamp:  func() uint64 { return tt.clamp },
+					Commit: func() uint64 { c := <-commit; commit <- c; return c },
+				})
+				gb := p.b.Group(1, transport.GroupOptions{})
+				f := &follower{}
+				p.serve(gb, f.answer)
+				p.serve(ga, succeed)
+				logs := entries(3, 3, 10)
+				logs[0].Term = 6
+				if err := ga.AppendEntries("bbb", "bbb", &raft.AppendEntriesRequest{Term: 7, Entries: logs}, &raft.AppendEntriesResponse{}); err != nil {
+					t.Fatal(err)
+				}
+				<-commit
+				if tt.name == "link has broken" {
+					commit <- tt.commit
+				}
+				if tt.then != nil {
+					if len(commit) == 0 {
+						commit <- 0
+					}
+					tt.then(p, ga, gb, f)
+					<-commit
+				}
+				commit <- tt.commit
+				after(2 * time.Second)
+				if got := f.take(); got != tt.want {
+					t.Errorf("hints %v, want %v", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// TestWhenGroupsAreNudged counts nudges about a follower.
+func TestWhenGroupsAreNudged(t *testing.T) {
+	tests := []struct {
+		name   string
+		commit uint64
+		then   func(p *pair, ga *transport.Group, f *follower)
+		want   int // in ten seconds, at 0, 1, 3 and 7
+	}{
+		{"all is well", 5, nil, 0},
+		{"refuses hints", 5, func(_ *pair, _ *transport.Group, f *follower) { f.refuses = true }, 4},
+		{"raft leaves it behind", 6, nil, 4},
+		{"a request has failed", 5, func(p *pair, ga *transport.Group, _ *follower) {
+			p.net.Freeze("bbb", "aaa")
+			go ga.AppendEntries("bbb", "bbb", &raft.AppendEntriesRequest{Term: 7, Entries: entries(6, 1, 10)}, &raft.AppendEntriesResponse{})
+			after(time.Second)
+			p.net.Break("aaa", "bbb")
+			p.net.Heal("aaa", "bbb")
+		}, 4},
+		{"not led here", 0, func(_ *pair, _ *transport.Group, f *follower) { f.refuses = true }, 0},
+		{"not reached", 6, func(p *pair, _ *transport.Group, _ *follower) { p.net.Cut("aaa", "bbb"); after(2 * time.Second) }, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			inPair(t, transport.Config{}, transport.Config{}, func(t *testing.T, p *pair) {
+				var mu sync.Mutex
+				nudges := 0
+				ga := p.a.Group(1, transport.GroupOptions{
+					Commit: func() uint64 { return tt.commit },
+					Nudge: func(node string) {
+						mu.Lock()
+						defer mu.Unlock()
+						if nudges++; node != "bbb" {
+							t.Errorf("nudged about %q", node)
+						}
+					},
+				})
+				f := &follower{}
+				p.serve(p.b.Group(1, transport.GroupOptions{}), f.answer)
+				if err := appendTo(ga, entries(1, 5, 10)); err != nil {
+					t.Fatal(err)
+				}
+				if tt.then != nil {
+					tt.then(p, ga, f)
+				}
+				mu.Lock()
+				nudges = 0
+				mu.Unlock()
+				after(10 * time.Second)
+				mu.Lock()
+				defer mu.Unlock()
+				if nudges != tt.want {
+					t.Errorf("%d nudges in 10 s, want %d", nudges, tt.want)
+				}
+			})
+		})
+	}
+}
