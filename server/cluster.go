@@ -35,6 +35,9 @@ func (s *Server) openCluster(o *conf.Options) error {
 		Changed: func() { s.tellCluster(false) },
 		Logger:  s.logger,
 	}
+	if r := s.replicated.Replication; r != nil {
+		cfg.Raft, cfg.Self.Node = r, r.Node()
+	}
 	if a := st.policy.System(); a != nil {
 		cfg.SystemAccount = a.Name()
 	}

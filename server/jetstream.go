@@ -50,7 +50,11 @@ func (s *Server) openJetStream(o *conf.Options) error {
 	c := capacityOf(js, dir, opened)
 	s.capacity.Store(&c)
 	logReport(s.logger, dir, report, len(opened.Streams()))
+	if err := s.newReplication(o, c); err != nil {
+		return err
+	}
 	s.jetstream = jetstream.New(jetstream.Config{
+		Cluster:       s.replicated.cluster(),
 		Store:         opened,
 		Engine:        s.engine,
 		System:        func() *accounts.Account { return s.state.Load().policy.System() },

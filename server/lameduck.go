@@ -25,6 +25,7 @@ func (s *Server) LameDuck(ctx context.Context) {
 	s.system.LameDuck()
 	s.farewell()
 	s.tellCluster(true)
+	s.resign(ctx) // clients find new leaders before they are sent away
 	if !s.pause(ctx, o.GracePeriod) {
 		return
 	}

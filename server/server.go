@@ -43,12 +43,13 @@ type Server struct {
 	keys   callout.Keys
 	start  time.Time
 
-	engine   *engine.Engine
-	registry *accounts.Registry
-	tenants  *tenants // nil outside of operator mode
-	cluster  cluster
-	pages    *monitor.Pages
-	system   *system.System
+	engine     *engine.Engine
+	registry   *accounts.Registry
+	tenants    *tenants // nil outside of operator mode
+	cluster    cluster
+	replicated replicated
+	pages      *monitor.Pages
+	system     *system.System
 
 	// store and jetstream are nil without JetStream.
 	store     *store.Store
@@ -160,6 +161,9 @@ func (s *Server) begin(o *conf.Options) error {
 	if err := s.openCluster(o); err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
+	if err := s.startReplication(); err != nil {
+		return err
+	}
 	if err := s.listenMonitor(o); err != nil {
 		return err
 	}
@@ -259,6 +263,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.farewell()
 	s.listeners.close()
 	s.system.Goodbye()
+	s.closeReplication()
 	if s.jetstream != nil {
 		s.jetstream.Close() // while clients can still be told
 	}
@@ -291,6 +296,7 @@ func (s *Server) drain(ctx context.Context) error {
 func (s *Server) Close() error {
 	s.shutdown.Do(func() {
 		s.listeners.close()
+		s.closeReplication()
 		s.closeJetStream()
 		s.expiry.Stop()
 		s.tenants.close()

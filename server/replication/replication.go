@@ -61,6 +61,8 @@ type Groups interface {
 	Status(id uint64) (group.Status, bool)
 	// StepDown lets a node take over a stream that is led here, or any if the node is empty.
 	StepDown(ctx context.Context, id uint64, node string) error
+	// Resign hands over what is led here, and leads nothing more; it returns when that is done or the context ends.
+	Resign(ctx context.Context)
 	// Close ends all groups.
 	Close() error
 }
@@ -87,6 +89,8 @@ type Replication struct {
 	stop      context.CancelFunc
 	running   sync.WaitGroup
 	unwatch   []func()
+	ending    sync.Once
+	ended     error // of the close
 
 	// These are set by Start, while nobody else asks for them.
 	meta    *meta.Meta
@@ -144,8 +148,10 @@ func loopback(a net.Addr) bool {
 func (r *Replication) Start(service Service, open func(*transport.Transport, *meta.Meta, Service) (Groups, error)) error {
 	m, err := meta.Open(meta.Config{
 		Self: r.cfg.Self, FS: vfs.Disk{}, Dir: filepath.Join(r.cfg.Dir, metaFolder),
-		Raft:  func() raft.Transport { return r.transport.Group(0, transport.GroupOptions{}) },
-		Calls: calls{r.transport}, Connected: r.reached, Expected: r.cfg.Size, UniqueTag: r.cfg.UniqueTag,
+		Raft:     func() raft.Transport { return r.transport.Group(0, transport.GroupOptions{}) },
+		Campaign: func() error { return r.transport.TimeoutNow(0) },
+		Reached:  func(voters []string, node string) bool { return r.transport.Reach().Majority(voters, node) },
+		Calls:    calls{r.transport}, Connected: r.reached, Expected: r.cfg.Size, UniqueTag: r.cfg.UniqueTag,
 		Usage: r.usage, Halted: r.halted, Logger: r.cfg.Logger,
 	})
 	if err != nil {
@@ -161,8 +167,28 @@ func (r *Replication) Start(service Service, open func(*transport.Transport, *me
 	return nil
 }
 
-// Close ends everything. The store and the service stay open: they are closed after it.
+// Resign hands over what this server leads, the meta group too; it leads nothing more then. It returns when that is done, or the
+// context ends.
+func (r *Replication) Resign(ctx context.Context) {
+	if r.groups == nil {
+		return
+	}
+	r.groups.Resign(ctx)
+	if r.meta.Leads() {
+		if err := r.meta.StepDown(ctx, nil); err != nil {
+			r.cfg.Logger.Info("nobody takes over the meta group", "error", err)
+		}
+	}
+}
+
+// Close ends everything. The store and the service stay open: they are closed after it. Calling it again waits for the first call.
 func (r *Replication) Close() error {
+	r.ending.Do(func() { r.ended = r.close() })
+	return r.ended
+}
+
+// close is Close for the first time.
+func (r *Replication) close() error {
 	var errs []error
 	for _, stop := range r.unwatch {
 		stop()

@@ -51,6 +51,8 @@ func (g *groups) StepDown(_ context.Context, _ uint64, node string) error {
 	return nil
 }
 
+func (*groups) Resign(context.Context) {}
+
 func (g *groups) Close() error { return nil }
 
 // service stands in for the service of streams.
