@@ -55,7 +55,16 @@ func (s *Server) openTenants(o *conf.Options) error {
 	s.tenants.requests = requests.New(systemBus{s}, s.tenants, s.logger)
 	s.tenants.requests.Subscribe()
 	s.running.Go(func() { s.tenants.requests.Run(s.ending) })
+	s.running.Go(func() { s.tenants.requests.Synchronise(s.ending, s.accountsInterval) })
 	return nil
+}
+
+// accountsInterval is how often the account JWTs of all servers are compared.
+func (s *Server) accountsInterval() time.Duration {
+	if r := s.state.Load().options.Operator.Resolver; r != nil && r.Interval > 0 {
+		return r.Interval
+	}
+	return requests.DefaultInterval
 }
 
 // systemBus is the system account, for requests about accounts. Without one nobody hears and is heard.
@@ -170,9 +179,10 @@ func (s *Server) enter(a *accounts.Account) {
 	defer s.mu.Unlock()
 	for _, e := range s.subscribed {
 		if e.in != nil && e.in[a] == nil {
-			e.in[a] = s.subscribeIn(a, e.pattern, e.handler)
+			e.in[a] = s.subscribeIn(a, e)
 		}
 	}
+	s.engine.AccountsChanged()
 }
 
 // serveTenant tells JetStream what an account may store.
@@ -229,6 +239,7 @@ func (s *Server) leave(t *tenant) {
 	st := s.state.Load()
 	s.extend(st.policy)
 	s.serveAccounts(st)
+	s.engine.AccountsChanged()
 }
 
 // loadStored brings those accounts into use that have streams: they are served whether somebody logs in or not.

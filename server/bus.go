@@ -23,6 +23,7 @@ func (b bus) Publish(account, subject, reply string, header, payload []byte) {
 // everywhere is a subscription of the system services in every account.
 type everywhere struct {
 	pattern string
+	local   bool // clients of other servers do not get there
 	handler func(system.Request)
 	in      map[*accounts.Account]*engine.Internal
 }
@@ -32,6 +33,15 @@ type subscribed []*everywhere
 
 // Subscribe implements system.Bus.
 func (b bus) Subscribe(account, pattern string, handler func(system.Request)) (cancel func(), err error) {
+	return b.subscribe(account, &everywhere{pattern: pattern, handler: handler})
+}
+
+// SubscribeLocal implements system.Bus.
+func (b bus) SubscribeLocal(account, pattern string, handler func(system.Request)) (cancel func(), err error) {
+	return b.subscribe(account, &everywhere{pattern: pattern, local: true, handler: handler})
+}
+
+func (b bus) subscribe(account string, e *everywhere) (cancel func(), err error) {
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,14 +49,13 @@ func (b bus) Subscribe(account, pattern string, handler func(system.Request)) (c
 	if account != system.EveryAccount {
 		a := p.Account(account)
 		if a == nil {
-			return nil, fmt.Errorf("subscribe to %q: no account %q", pattern, account)
+			return nil, fmt.Errorf("subscribe to %q: no account %q", e.pattern, account)
 		}
-		i := s.subscribeIn(a, pattern, handler)
-		return i.Unsubscribe, nil
+		return s.subscribeIn(a, e).Unsubscribe, nil
 	}
-	e := &everywhere{pattern: pattern, handler: handler, in: make(map[*accounts.Account]*engine.Internal)}
+	e.in = make(map[*accounts.Account]*engine.Internal)
 	for a := range p.Accounts() {
-		e.in[a] = s.subscribeIn(a, pattern, handler)
+		e.in[a] = s.subscribeIn(a, e)
 	}
 	s.subscribed = append(s.subscribed, e)
 	return func() { s.cancel(e) }, nil
@@ -77,7 +86,7 @@ func (s *Server) extend(p *accounts.Policy) {
 		}
 		for a := range p.Accounts() {
 			if e.in[a] == nil {
-				e.in[a] = s.subscribeIn(a, e.pattern, e.handler)
+				e.in[a] = s.subscribeIn(a, e)
 			}
 		}
 	}
@@ -88,8 +97,12 @@ const requestBytes = 64 << 10
 
 // subscribeIn subscribes in one account. The handler runs on the worker of the publisher: the system services
 // only file the request there.
-func (s *Server) subscribeIn(a *accounts.Account, pattern string, handler func(system.Request)) *engine.Internal {
-	return s.engine.SubscribeService(a, pattern, func(m *engine.Message) {
+func (s *Server) subscribeIn(a *accounts.Account, e *everywhere) *engine.Internal {
+	subscribe := s.engine.SubscribeService
+	if e.local {
+		subscribe = s.engine.SubscribeLocal
+	}
+	return subscribe(a, e.pattern, func(m *engine.Message) {
 		if len(m.Header)+len(m.Payload) > requestBytes {
 			return
 		}
@@ -100,7 +113,7 @@ func (s *Server) subscribeIn(a *accounts.Account, pattern string, handler func(s
 		if m.From != nil {
 			r.Requester = s.requester(m.From)
 		}
-		handler(r)
+		e.handler(r)
 	})
 }
 

@@ -75,6 +75,7 @@ func (s *Server) apply(o *conf.Options) ([]conf.Change, error) {
 	s.extend(st.policy)
 	s.serveLimits(o)
 	s.serveAccounts(st)
+	s.engine.AccountsChanged()
 	for _, c := range s.engine.Conns() {
 		s.revalidate(c)
 	}

@@ -125,15 +125,7 @@ func (src source) websocket(st *state) monitor.WebsocketVarz {
 // counters are the figures of the whole server: what goes between it and its clients, and with the routes all traffic.
 func (src source) counters() monitor.Counters {
 	s := src.s
-	t := s.engine.Counters()
-	all, routes := t, s.engine.Routes()
-	for i := range routes {
-		n := &routes[i].Counters
-		all.InMessages += n.InMessages
-		all.InBytes += n.InBytes
-		all.OutMessages += n.OutMessages
-		all.OutBytes += n.OutBytes
-	}
+	all, routes := s.engine.Counters(), s.engine.RouteCounters()
 	subs := 0
 	for a := range s.state.Load().policy.Accounts() {
 		subs += a.Interest().Len()
@@ -142,16 +134,16 @@ func (src source) counters() monitor.Counters {
 	return monitor.Counters{
 		Connections:            s.engine.ConnCount(),
 		TotalConnections:       s.counts.came.Load(),
-		Routes:                 len(routes),
+		Routes:                 len(s.engine.Routes()),
 		Remotes:                len(s.cluster.Load().View().Others),
 		InMsgs:                 all.InMessages,
 		InBytes:                all.InBytes,
-		InClientMsgs:           t.InMessages,
-		InClientBytes:          t.InBytes,
+		InClientMsgs:           all.InMessages - routes.InMessages,
+		InClientBytes:          all.InBytes - routes.InBytes,
 		OutMsgs:                all.OutMessages,
 		OutBytes:               all.OutBytes,
-		OutClientMsgs:          t.OutMessages,
-		OutClientBytes:         t.OutBytes,
+		OutClientMsgs:          all.OutMessages - routes.OutMessages,
+		OutClientBytes:         all.OutBytes - routes.OutBytes,
 		SlowConsumers:          slow,
 		StaleConnections:       stale,
 		StalledClients:         s.engine.Stalled(),
@@ -269,12 +261,16 @@ func (src source) accountsNamed(name string) iter.Seq[*accounts.Account] {
 	}
 }
 
-// Subscriptions implements monitor.Source.
+// Subscriptions implements monitor.Source. Those that stand for other servers are not among them: each server shows its own.
 func (src source) Subscriptions(account string) iter.Seq[monitor.Subscription] {
 	return func(yield func(monitor.Subscription) bool) {
+		routes := make(map[uint64]bool)
+		for _, r := range src.s.engine.Routes() {
+			routes[r.ID] = true
+		}
 		for a := range src.accountsNamed(account) {
 			for e := range a.Interest().All() {
-				if !yield(subscription(a.Name(), e.Value)) {
+				if !routes[e.Value.Owner.ID()] && !yield(subscription(a.Name(), e.Value)) {
 					return
 				}
 			}

@@ -204,24 +204,29 @@ func (c *Cluster) LameDuck() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lameDuck = true
-	v := c.view.Load()
-	c.see(v.Self, v.Others)
 	return c.present()
 }
 
 // present tells others how this server is now. c.mu is held.
 func (c *Cluster) present() error {
-	self := c.cfg.Self
+	v := c.view.Load()
+	c.see(v.Self, v.Others) // the mesh says the same later
+	return c.mesh.SetSelf(c.told(c.cfg.Self))
+}
+
+// told is self with what others are told. c.mu is held.
+func (c *Cluster) told(self mesh.Member) mesh.Member {
 	self.RouteURL, self.LameDuck = c.routeURL(), c.lameDuck
+	self.ClientURLs, self.WebsocketURLs = nil, nil
 	if !c.options.NoAdvertise {
 		self.ClientURLs, self.WebsocketURLs = c.clients, c.websockets
 	}
-	return c.mesh.SetSelf(self)
+	return self
 }
 
 // see makes the view of what the mesh says. c.mu is held.
 func (c *Cluster) see(self mesh.Member, others []mesh.Member) {
-	self.LameDuck = c.lameDuck // the mesh may not have heard yet
+	self = c.told(self) // the mesh may not have heard yet
 	next := &View{Name: self.Cluster, Self: self, Others: others}
 	if !c.options.NoAdvertise {
 		next.ConnectURLs = membership.ClientURLs(self, others)

@@ -146,7 +146,9 @@ func (m *member) waitURLs(want ...string) {
 
 func TestURLs(t *testing.T) {
 	a := join(t, "a", "name: C")
-	a.waitURLs("a:4222")
+	if got := a.cluster.View().ConnectURLs; !slices.Equal(got, []string{"a:4222"}) {
+		t.Errorf("a server alone tells %q", got)
+	}
 	b := join(t, "b", "name: C", a.addr)
 	c := join(t, "c", "name: C, no_advertise: true", a.addr)
 	a.waitURLs("a:4222", "b:4222")
@@ -186,7 +188,9 @@ func TestReload(t *testing.T) {
 	if err := b.cluster.Reload(options(t, "name: C, no_advertise: true")); err != nil {
 		t.Fatal(err)
 	}
-	b.wait("no URLs", func() bool { return b.cluster.View().ConnectURLs == nil })
+	if got := b.cluster.View().ConnectURLs; got != nil {
+		t.Errorf("no_advertise: clients are told %q", got)
+	}
 	a.waitURLs("a:4222")
 	if err := b.cluster.Reload(options(t, "name: C, advertise: example.com")); err != nil {
 		t.Fatal(err)

@@ -30,6 +30,9 @@ func now() time.Time { return time.Now().UTC() }
 // Identity returns who the server is.
 func (p *Pages) Identity() Identity { return p.source.Identity() }
 
+// Remotes is the number of other servers of the cluster that this one is connected with.
+func (p *Pages) Remotes() int { return p.source.Server().Counters.Remotes }
+
 // Idz is the short answer to "who is there".
 type Idz struct {
 	Name string `json:"name"`

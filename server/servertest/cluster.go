@@ -35,12 +35,20 @@ const ServerName = "{{name}}"
 // set as needed: a name, a port on loopback, and the routes.
 func StartCluster(t testing.TB, n int, config string) *Cluster {
 	t.Helper()
+	return StartClusterOptions(t, n, config, func(int, *conf.Options) {})
+}
+
+// StartClusterOptions is StartCluster with options that no config can have: change may set those of the i-th server.
+func StartClusterOptions(t testing.TB, n int, config string, change func(i int, o *conf.Options)) *Cluster {
+	t.Helper()
 	const attempts = 5 // somebody may take a port between its choice and its use
 	for attempt := 1; ; attempt++ {
 		c := &Cluster{t: t, Servers: make([]*server.Server, n), running: make([]bool, n)}
 		ports := freePorts(t, n)
 		for i := range n {
-			c.options = append(c.options, memberOptions(t, fmt.Sprintf("s%d", i+1), config, ports, i))
+			o := memberOptions(t, fmt.Sprintf("s%d", i+1), config, ports, i)
+			change(i, o)
+			c.options = append(c.options, o)
 		}
 		err := c.startAll()
 		if err == nil {

@@ -14,12 +14,15 @@ type Bus interface {
 	// receivers.
 	Publish(account, subject, reply string, header, payload []byte)
 
-	// Subscribe calls handler for each message that a client publishes in the account (or in every
+	// Subscribe calls handler for each message that a client of any server of the cluster publishes in the account (or in every
 	// account) on a subject that the pattern matches. The handler returns at once and may be called from
 	// many goroutines; the Request and its slices belong to it. A message with a reply that a handler took
 	// counts as answered: no "no responders" goes out. Once cancel has returned no further message
 	// reaches the handler, but a call may still be under way; calling cancel twice is allowed.
 	Subscribe(account, pattern string, handler func(Request)) (cancel func(), err error)
+
+	// SubscribeLocal is Subscribe for what only clients of this server ask: other servers of the cluster answer theirs.
+	SubscribeLocal(account, pattern string, handler func(Request)) (cancel func(), err error)
 }
 
 // Request is a message that a client published on a subject of a service.
@@ -34,7 +37,7 @@ type Request struct {
 	Requester Requester
 }
 
-// Requester is the connection that sent a request, and what its user may do.
+// Requester is the connection that sent a request, and what its user may do. It is empty for a client of another server.
 type Requester struct {
 	CID         uint64
 	Account     string

@@ -28,6 +28,9 @@ type fakeBus struct {
 	subs []*subscription
 	sent []message
 	fail string // pattern that cannot be subscribed
+
+	local     []string                    // patterns that other servers know nothing of
+	elsewhere func(subject, reply string) // has other servers answer what this one asks
 }
 
 type subscription struct {
@@ -36,10 +39,26 @@ type subscription struct {
 	cancelled        bool
 }
 
-func (b *fakeBus) Publish(account, subject, _ string, header, payload []byte) {
+func (b *fakeBus) Publish(account, subject, reply string, header, payload []byte) {
+	b.mu.Lock()
+	b.sent = append(b.sent, message{account, subject, header, payload})
+	elsewhere := b.elsewhere
+	b.mu.Unlock()
+	if elsewhere != nil && reply != "" {
+		b.request(account, system.Request{Subject: subject, Reply: reply, Payload: payload})
+		elsewhere(subject, reply)
+	} else if strings.HasPrefix(subject, "$SYS._INBOX.") {
+		b.request(account, system.Request{Subject: subject, Payload: payload})
+	}
+}
+
+// SubscribeLocal implements system.Bus.
+func (b *fakeBus) SubscribeLocal(account, pattern string, handler func(system.Request)) (func(), error) {
+	cancel, err := b.Subscribe(account, pattern, handler)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.sent = append(b.sent, message{account, subject, header, payload})
+	b.local = append(b.local, pattern)
+	return cancel, err
 }
 
 func (b *fakeBus) Subscribe(account, pattern string, handler func(system.Request)) (func(), error) {

@@ -8,6 +8,7 @@ type listener struct {
 	pattern string
 	service service
 	scope   scope
+	local   bool // only clients of this server are answered
 }
 
 // scope says whom a request on a subject is for.
@@ -33,17 +34,17 @@ type call struct {
 // exist gets "no responders" at once.
 func (s *System) listeners(serverID, systemAccount string) []listener {
 	own := []listener{
-		{EveryAccount, "$SYS.REQ.USER.INFO", service{"USER.INFO", userInfo}, thisServer},
-		{EveryAccount, "$SYS.REQ.SERVER.PING.CONNZ", service{"CONNZ", connz}, ownAccount},
-		{EveryAccount, "$SYS.REQ.ACCOUNT.PING.CONNZ", service{"CONNZ", connz}, ownAccount},
-		{EveryAccount, "$SYS.REQ.ACCOUNT.PING.STATZ", service{"STATZ", accstatz}, ownAccount},
+		{EveryAccount, "$SYS.REQ.USER.INFO", service{"USER.INFO", userInfo}, thisServer, true},
+		{EveryAccount, "$SYS.REQ.SERVER.PING.CONNZ", service{"CONNZ", connz}, ownAccount, false},
+		{EveryAccount, "$SYS.REQ.ACCOUNT.PING.CONNZ", service{"CONNZ", connz}, ownAccount, false},
+		{EveryAccount, "$SYS.REQ.ACCOUNT.PING.STATZ", service{"STATZ", accstatz}, ownAccount, false},
 	}
 	if systemAccount == "" {
 		return own
 	}
 	all := own
 	add := func(pattern string, sv service, sc scope) {
-		all = append(all, listener{systemAccount, pattern, sv, sc})
+		all = append(all, listener{systemAccount, pattern, sv, sc, false})
 	}
 	add("$SYS.REQ.SERVER.PING", service{"STATSZ", statsz}, allServers)
 	for _, sv := range serverServices() {
@@ -57,15 +58,16 @@ func (s *System) listeners(serverID, systemAccount string) []listener {
 		add("$SYS.REQ.ACCOUNT.*."+sv.name, sv, oneAccount)
 	}
 	add("$SYS.REQ.ACCOUNT.NSUBS", service{"NSUBS", accountSubscribers}, allServers)
-	add("$SYS.DEBUG.SUBSCRIBERS", service{"SUBSCRIBERS", debugSubscribers}, thisServer)
-	return all
+	return append(all, listener{
+		systemAccount, "$SYS.DEBUG.SUBSCRIBERS", service{"SUBSCRIBERS", debugSubscribers}, thisServer, true,
+	})
 }
 
 // receiver returns what the bus calls for a request: it only files it.
 func (s *System) receiver(l listener) func(Request) {
 	system := s.cfg.Pages.Identity().SystemAccount
 	return func(r Request) {
-		if l.account == EveryAccount && r.Requester.Account == "" {
+		if l.account == EveryAccount && l.local && r.Requester.Account == "" {
 			return // not from a client that has logged in
 		}
 		c := call{Request: r, from: r.Account, service: l.service, scope: l.scope}
@@ -86,10 +88,12 @@ func (s *System) receiver(l listener) func(Request) {
 }
 
 // queueFor chooses who answers: what takes long and what ordinary accounts ask must not hold up the system
-// account.
+// account. Another server is trusted to let only the system account ask in its name.
 func (s *System) queueFor(c *call, system string) *queue[call] {
 	switch {
-	case c.from != system || system == "" || c.Requester.Account != system:
+	case c.service.name == "SUBSCRIBERS" && s.cfg.Pages.Remotes() > 0:
+		return s.slow // it asks others
+	case c.from != system || system == "" || c.Requester.Account != system && c.Requester.Account != "":
 		return s.account
 	case c.service.name == "RELOAD" || c.service.name == "PROFILEZ":
 		return s.slow

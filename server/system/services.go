@@ -1,18 +1,14 @@
 package system
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"runnel/server/monitor"
-	"runnel/subjects"
 )
 
 // service answers requests of one name: with data for the envelope, with a bare reply, or with an error.
@@ -179,34 +175,6 @@ func accountConns(_ context.Context, s *System, c *call) (any, error) {
 		return nil, badRequest("Account %s does not exist", c.about)
 	}
 	return bare{s.connsEvent(a)}, nil
-}
-
-// accountSubscribers counts the subscriptions of an account that a subject reaches.
-func accountSubscribers(_ context.Context, s *System, c *call) (any, error) {
-	var body struct {
-		Account string `json:"acc"`
-		Subject string `json:"subject"`
-		Queue   string `json:"queue"`
-	}
-	if err := json.Unmarshal(c.Payload, &body); err != nil {
-		return nil, badRequest("the request is not valid: %v", err)
-	}
-	return s.countSubscribers(body.Account, body.Subject, body.Queue)
-}
-
-// debugSubscribers does it for the account of the requester, which may be another one that imports the service, in plain
-// text: the subject, and perhaps a queue group after a blank.
-func debugSubscribers(_ context.Context, s *System, c *call) (any, error) {
-	subject, queue, _ := strings.Cut(strings.TrimSpace(string(c.Payload)), " ")
-	return s.countSubscribers(cmp.Or(c.Requester.Account, c.from), subject, strings.TrimSpace(queue))
-}
-
-func (s *System) countSubscribers(account, subject, queue string) (any, error) {
-	if account == "" || !subjects.ValidPattern(subject) {
-		return nil, badRequest("the request needs an account and a subject")
-	}
-	n := s.cfg.Pages.Subscribers(account, subject, queue)
-	return bare{strconv.AppendInt(nil, int64(n), 10)}, nil
 }
 
 // userData is the answer about a user.

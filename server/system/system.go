@@ -65,7 +65,11 @@ func New(cfg Config) *System {
 func (s *System) Start() error {
 	id := s.cfg.Pages.Identity()
 	for _, l := range s.listeners(id.ID, id.SystemAccount) {
-		cancel, err := s.cfg.Bus.Subscribe(l.account, l.pattern, s.receiver(l))
+		subscribe := s.cfg.Bus.Subscribe
+		if l.local {
+			subscribe = s.cfg.Bus.SubscribeLocal
+		}
+		cancel, err := subscribe(l.account, l.pattern, s.receiver(l))
 		if err != nil {
 			s.unsubscribe()
 			return fmt.Errorf("subscribe to %s in account %s: %w", l.pattern, l.account, err)

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	"runnel/server/operator/resolver"
 )
@@ -16,15 +17,32 @@ type Remote struct{ Bus Bus }
 // ErrNobody says that nobody in the system account answers for account JWTs.
 var ErrNobody = errors.New("nobody answers for account JWTs in the system account")
 
-// Fetch implements resolver.Resolver. The first answer counts, and an empty one says that there is no such account.
-func (r Remote) Fetch(ctx context.Context, account string) (string, error) {
+// second is how long another server may take to know of an account that the first one to answer does not know: it may have
+// been pushed there alone so far.
+const second = 250 * time.Millisecond
+
+// newInbox is a subject for answers that nobody else has.
+func newInbox() string {
 	var b [12]byte
 	_, _ = rand.Read(b[:]) // it never fails
-	inbox := "$SYS._INBOX." + hex.EncodeToString(b[:])
-	answers := make(chan string, 1)
+	return "$SYS._INBOX." + hex.EncodeToString(b[:])
+}
+
+// Fetch implements resolver.Resolver. The first JWT counts; an empty answer says that there is no such account, if nobody
+// says otherwise soon.
+func (r Remote) Fetch(ctx context.Context, account string) (string, error) {
+	inbox := newInbox()
+	answers, unknown := make(chan string, 1), make(chan struct{}, 1)
 	cancel := r.Bus.Subscribe(inbox, func(_, _ string, payload []byte) {
+		if len(payload) > 0 {
+			select {
+			case answers <- string(payload):
+			default:
+			}
+			return
+		}
 		select {
-		case answers <- string(payload):
+		case unknown <- struct{}{}:
 		default:
 		}
 	})
@@ -32,13 +50,19 @@ func (r Remote) Fetch(ctx context.Context, account string) (string, error) {
 	if r.Bus.Publish(accountPrefix+account+lookupSuffix, inbox, nil) == 0 {
 		return "", ErrNobody
 	}
-	select {
-	case token := <-answers:
-		if token == "" {
+	var late <-chan time.Time
+	for {
+		select {
+		case token := <-answers:
+			return token, nil
+		case <-unknown:
+			if late == nil {
+				late = time.After(second)
+			}
+		case <-late:
 			return "", resolver.ErrNotFound
+		case <-ctx.Done():
+			return "", fmt.Errorf("ask for the JWT of account %s: %w", account, ctx.Err())
 		}
-		return token, nil
-	case <-ctx.Done():
-		return "", fmt.Errorf("ask for the JWT of account %s: %w", account, ctx.Err())
 	}
 }

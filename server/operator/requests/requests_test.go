@@ -276,13 +276,24 @@ func TestRemote(t *testing.T) {
 		}
 		answer := "token"
 		b.Subscribe("$SYS.REQ.ACCOUNT.A.CLAIMS.LOOKUP", func(_, reply string, _ []byte) {
-			if answer != "none" {
+			switch answer {
+			case "none":
+			case "":
+				b.Publish(reply, "", nil)
+			case "of another":
+				b.Publish(reply, "", nil)
+				b.Publish(reply, "", []byte(answer))
+			default:
 				b.Publish(reply, "", []byte(answer))
 				b.Publish(reply, "", []byte("late"))
 			}
 		})
 		if got, err := r.Fetch(t.Context(), "A"); got != "token" || err != nil {
 			t.Errorf("got %q, %v", got, err)
+		}
+		answer = "of another"
+		if got, err := r.Fetch(t.Context(), "A"); got != answer || err != nil {
+			t.Errorf("one server does not know the account, another does: got %q, %v", got, err)
 		}
 		answer = ""
 		if _, err := r.Fetch(t.Context(), "A"); !errors.Is(err, resolver.ErrNotFound) {
