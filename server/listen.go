@@ -163,13 +163,13 @@ func (s *Server) accept(nc net.Conn) {
 		s.throttle(st, meta, nc, "Connection throttling is active. Please try again later.")
 		return
 	}
-	if most := int64(st.options.Limits.MaxConnections); most > 0 && s.handshaking.Load() >= most {
+	if most := int64(st.options.Limits.MaxConnections); most > 0 && s.counts.handshaking.Load() >= most {
 		s.throttle(st, meta, nc, "maximum connections exceeded")
 		return
 	}
-	s.handshaking.Add(1)
+	s.counts.handshaking.Add(1)
 	s.running.Go(func() {
-		defer s.handshaking.Add(-1)
+		defer s.counts.handshaking.Add(-1)
 		if st.tls == nil {
 			s.acceptProxied(meta, nc)
 			return

@@ -62,9 +62,7 @@ type Server struct {
 	// expiry closes connections when their credentials end, with a text that they are told.
 	expiry *deadlines.Set[*engine.Conn, string]
 	counts counts
-	// handshaking is how many TLS handshakes are under way, which is bounded as connections are.
-	handshaking atomic.Int64
-	closed      *closedRing
+	closed *closedRing
 	// reload parses the configuration anew and applies it; see OnReloadRequest.
 	reload atomic.Pointer[func() ([]conf.Change, error)]
 
@@ -85,6 +83,8 @@ type Server struct {
 type counts struct {
 	came  atomic.Uint64 // also those that were turned away then
 	stale atomic.Int64  // cut off for unanswered pings
+	// handshaking is how many TLS handshakes are under way, which is bounded as connections are.
+	handshaking atomic.Int64
 }
 
 // Open starts a server. It returns once all listeners are bound, or with an error and nothing left running.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"testing"
-	"time"
 
 	"runnel/cluster/mesh"
 	"runnel/server/accounts"
@@ -263,19 +262,5 @@ func TestRoutePinned(t *testing.T) {
 				t.Errorf("%v is told on the route of %q", s, r.Link.Account)
 			}
 		}
-	}
-}
-
-// TestRouteSlow: a route that takes nothing is closed when too much waits, and comes again.
-func TestRouteSlow(t *testing.T) {
-	all := startCluster(t, clusterConfig{nodes: 2, pollers: 0, pool: 1, routes: func(int) engine.RouteConfig {
-		return engine.RouteConfig{MaxPendingBytes: 1 << 20, WriteDeadline: time.Second}
-	}})
-	b := all[1].connect()
-	b.send("SUB foo 1\r\n")
-	b.flush()
-	all[0].awaitRemotes(global, "foo", 1, 0)
-	if got := all[0].engine.Routes()[0]; got.Subscriptions != 1 || got.Link.Peer.Name != "N1" {
-		t.Errorf("route %+v", got)
 	}
 }

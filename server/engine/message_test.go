@@ -21,11 +21,16 @@ type message struct {
 
 // read reads one delivery. Unlike the other methods of a client it may be called from any goroutine.
 func (c *client) read() (message, error) {
-	var m message
 	line, err := c.readLine()
 	if err != nil {
-		return m, fmt.Errorf("read line: %w (had %q)", err, line)
+		return message{}, fmt.Errorf("read line: %w (had %q)", err, line)
 	}
+	return c.body(line)
+}
+
+// body reads the rest of the delivery that begins with line.
+func (c *client) body(line string) (message, error) {
+	var m message
 	words := strings.Fields(line)
 	fixed := 4 // words of a line without reply
 	if strings.HasPrefix(line, "HMSG ") {

@@ -340,12 +340,13 @@ func TestClusterReads(t *testing.T) {
 		}
 		return from
 	}
-	get()
 	var mirror struct{ State struct{ Messages int } }
 	servertest.Eventually(t, "the mirror to be complete", func() bool {
 		w.must(nc, "STREAM.INFO.M", "", &mirror)
 		return mirror.State.Messages == 20
 	})
+	w.group("S").drain()
+	get()
 	servertest.Eventually(t, "the mirror to answer too", func() bool { return get()["M"] > 0 })
 	g := w.group("S")
 	g.mu.Lock()
