@@ -278,6 +278,40 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// TestRoom lets servers have only so much to reserve.
+func TestRoom(t *testing.T) {
+	m := newMachine(t)
+	small := member("a")
+	small.MaxStoreBytes, small.MaxMemoryBytes = 100, 50
+	m.must(&state.Found{ClusterID: "one", Level: 1, Members: []state.Member{small, member("b")}})
+	sized := func(name string, storage config.Storage, n int64) config.Stream {
+		return with(stream(name, 1), func(c *config.Stream) { c.MaxBytes, c.Storage = n, storage })
+	}
+	for _, test := range []struct {
+		name string
+		c    state.Command
+		want config.Code
+	}{
+		{"more than it has", &state.CreateStream{Account: "A", Config: sized("s", config.FileStorage, 101), Peers: []string{"a"}}, state.InsufficientStorage},
+		{"more memory than it has", &state.CreateStream{Account: "A", Config: sized("s", config.MemoryStorage, 51), Peers: []string{"a"}}, state.InsufficientMemory},
+		{"a part of it", &state.CreateStream{Account: "A", Config: sized("s", config.FileStorage, 60), Peers: []string{"a"}}, 0},
+		{"more than is left", &state.CreateStream{Account: "B", Config: sized("r", config.FileStorage, 41), Peers: []string{"a"}}, state.InsufficientStorage},
+		{"more than is left, elsewhere", &state.CreateStream{Account: "B", Config: sized("r", config.FileStorage, 41), Peers: []string{"b"}}, 0},
+		{"grow to all of it", &state.UpdateStream{Account: "A", Config: sized("s", config.FileStorage, 100)}, 0},
+		{"grow beyond", &state.UpdateStream{Account: "A", Config: sized("s", config.FileStorage, 101)}, state.InsufficientStorage},
+		{"shrink", &state.UpdateStream{Account: "A", Config: sized("s", config.FileStorage, 90)}, 0},
+		{"no limit reserves nothing", &state.CreateStream{Account: "B", Config: sized("q", config.FileStorage, -1), Peers: []string{"a"}}, 0},
+	} {
+		if r := m.do(test.c); r.Code != test.want {
+			t.Errorf("%s: code %d, want %d", test.name, r.Code, test.want)
+		}
+	}
+	less := small
+	less.MaxStoreBytes = 10
+	m.must(&state.Admit{Member: less})
+	m.must(&state.UpdateStream{Account: "A", Config: sized("s", config.FileStorage, 80)}) // what is there stays, and may shrink
+}
+
 func TestFoundOnce(t *testing.T) {
 	m := newMachine(t)
 	if r := m.do(&state.Found{}); r.Code != config.BadRequest {

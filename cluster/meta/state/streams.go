@@ -34,9 +34,34 @@ func (c *CreateStream) apply(m *Machine) Result {
 		Group: groupName(v.clusterID, v.nextID, &c.Config), Peers: c.Peers, Preferred: c.Peers[0], Version: 1,
 		Birth: Birth{Peers: c.Peers},
 	}
+	if code := v.room(nil, a); code != 0 {
+		return refuse(code, "")
+	}
 	v.nextID++
 	m.put(nil, a)
 	return Result{Stream: a}
+}
+
+// room tells whether a server would have to reserve more for a stream than it has, 0 if not. The old assignment is nil for a new stream.
+func (v *View) room(old, next *Assignment) config.Code {
+	for _, node := range next.Target() {
+		member, l := v.Member(node), v.Load(node)
+		if old != nil && slices.Contains(union(old.Peers, old.Target()), node) {
+			if next.Config.MaxBytes <= old.Config.MaxBytes {
+				continue // it has that already
+			}
+			sum(&l.Store, &l.Memory, &old.Config, -1)
+		}
+		sum(&l.Store, &l.Memory, &next.Config, 1)
+		switch {
+		case member == nil || next.Config.MaxBytes <= 0:
+		case next.Config.Storage == config.MemoryStorage && l.Memory.exceeds(member.MaxMemoryBytes):
+			return InsufficientMemory
+		case next.Config.Storage != config.MemoryStorage && l.Store.exceeds(member.MaxStoreBytes):
+			return InsufficientStorage
+		}
+	}
+	return 0
 }
 
 // suitable refuses servers that are not members, or not as many as needed.
@@ -82,6 +107,9 @@ func (c *UpdateStream) apply(m *Machine) Result {
 			return r
 		}
 		v.aim(old, next, c.Peers, c.Time)
+	}
+	if code := v.room(old, next); code != 0 {
+		return refuse(code, "")
 	}
 	m.put(old, next)
 	return Result{Stream: next}
