@@ -50,51 +50,26 @@ func (x *routing) of(l *mesh.Link) *route {
 	return nil
 }
 
-// add makes r one of the routes. An account that has r for itself is told about there and on no other route of the
-// same server, which drops by itself what it was told before.
+// add makes r one of the routes.
 func (x *routing) add(r *route) {
 	x.telling.Lock()
 	defer x.telling.Unlock()
 	all := append(slices.Clone(*x.routes.Load()), r)
 	x.routes.Store(&all)
-	if r.link.Account == "" {
-		return
-	}
-	for _, other := range all {
-		if other.link.Peer.ID == r.link.Peer.ID {
-			for number, name := range other.told {
-				if name == r.link.Account {
-					delete(other.told, number)
-				}
-			}
-		}
-	}
 }
 
-// remove takes r out. What was told on a route that an account had for itself is to be told on another one.
+// remove takes r out, if it is there.
 func (x *routing) remove(r *route) {
-	if !x.take(r) || r.link.Account == "" {
-		return
-	}
-	for _, other := range *x.routes.Load() {
-		if other.link.Peer.ID == r.link.Peer.ID {
-			x.engine.tellMissing(other)
-		}
-	}
-}
-
-func (x *routing) take(r *route) bool {
 	x.telling.Lock()
 	defer x.telling.Unlock()
 	old := *x.routes.Load()
 	i := slices.Index(old, r)
 	if i < 0 {
-		return false
+		return
 	}
 	all := slices.Delete(slices.Clone(old), i, i+1)
 	x.routes.Store(&all)
 	x.retired.Add(r.Counters())
-	return true
 }
 
 func (x *routing) counters() Counters {
@@ -108,7 +83,8 @@ func (x *routing) counters() Counters {
 }
 
 // carries tells whether the interest in an account is told on r: on the route that it has for itself, or on the one of
-// the pool that its name leads to. Messages come where the interest was told, so both servers need not agree.
+// the pool that its name leads to. It never moves from one to the other: what is told on two routes may be heard in any
+// order. Messages come where the interest was told.
 func (x *routing) carries(r *route, name string) bool {
 	if own := r.link.Account; own != "" {
 		return own == name
@@ -120,12 +96,7 @@ func (x *routing) carries(r *route, name string) bool {
 			return false
 		}
 	}
-	for _, other := range *x.routes.Load() {
-		if other.link.Account == name && other.link.Peer.ID == r.link.Peer.ID {
-			return false
-		}
-	}
-	return true
+	return !slices.Contains(r.link.Accounts, name)
 }
 
 // count notes a subscription that has come (1) or gone (-1), for other servers. They are told by tell, which is to be called
