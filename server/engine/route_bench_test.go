@@ -61,11 +61,11 @@ func (r *route) hears(t testing.TB, w *worker, b []byte) {
 
 // routed is a way from a publisher through one server to a subscriber of another.
 type routed struct {
-	x, y      *fixture
-	out, in   *route
-	socket    *keeping
-	publisher *Conn
-	wx, wy    *worker
+	x, y                  *fixture
+	out, in               *route
+	socket                *keeping
+	publisher, subscriber *Conn
+	wx, wy                *worker
 }
 
 func newRouted(t testing.TB, subject, queue string) *routed {
@@ -74,7 +74,8 @@ func newRouted(t testing.TB, subject, queue string) *routed {
 	var told *keeping
 	p.y, p.in, told = linked(t, "x")
 	p.wx, p.wy = newWorker(p.x.Engine, 64), newWorker(p.y.Engine, 64)
-	p.y.subscribe(p.y.connect(&discarding{}, ""), subject, queue, "1")
+	p.subscriber = p.y.connect(&discarding{}, "")
+	p.y.subscribe(p.subscriber, subject, queue, "1")
 	p.y.tell()
 	p.out.hears(t, p.wx, told.last)
 	p.publisher = p.x.connect(&discarding{}, "")
@@ -108,7 +109,7 @@ func TestRoutedAllocations(t *testing.T) {
 			if got := p.in.Counters().InMessages - before; got != 1010 {
 				t.Errorf("%d messages came, want 1010", got)
 			}
-			if got := p.y.Counters().OutMessages; got != before+1010 {
+			if got := p.subscriber.Counters().OutMessages; got != before+1010 {
 				t.Errorf("%d messages were delivered, want %d", got, before+1010)
 			}
 		})
