@@ -278,7 +278,13 @@ func TestRemove(t *testing.T) {
 			victim.stop()
 			w.eventually("the others are together", 20*time.Second, func() bool { return w.leader() != nil && w.leader().meta.View().Size() == 4-i && len(w.voters()) == 3 })
 			w.eventually("its streams go elsewhere", 20*time.Second, func() bool { return w.moved(victim.node) })
-			for a := range w.leader().meta.View().All() {
+			view := w.leader().meta.View()
+			for member := range view.Members() {
+				if l := view.Load(member.Node); l.Replicated < 30/(4-i)-1 || l.Replicated > 30/(4-i)+1 {
+					t.Errorf("%s has %d streams, the others have more or less", member.Name, l.Replicated)
+				}
+			}
+			for a := range view.All() {
 				if len(a.Target()) != 3 || a.Desired == nil && slices.Contains(a.Peers, victim.node) {
 					t.Errorf("%s is on %q, goes to %q", a.Config.Name, a.Peers, a.Target())
 				}

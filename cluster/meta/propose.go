@@ -12,17 +12,6 @@ import (
 	"runnel/cluster/meta/state"
 )
 
-// The services that servers call of one another.
-const (
-	serviceForm     = "meta.form"
-	serviceJoin     = "meta.join"
-	servicePropose  = "meta.propose"
-	serviceReport   = "meta.report"
-	servicePosition = "meta.position"
-	serviceRescue   = "meta.rescue"
-	serviceStepDown = "meta.stepdown"
-)
-
 // errNotLeading says that a server was asked that does not lead. Nothing was done.
 var errNotLeading = errors.New("this server does not lead the meta group")
 
