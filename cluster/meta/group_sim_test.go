@@ -260,7 +260,7 @@ func TestNameIsTaken(t *testing.T) {
 // TestRemove takes servers out, the leader too.
 func TestRemove(t *testing.T) {
 	inCluster(t, "abcde", func(t *testing.T, w *world) {
-		for i := range 10 {
+		for i := range 40 {
 			w.leader().mustCreate(fmt.Sprint("s", i), 3)
 		}
 		for i := range 2 {
@@ -280,8 +280,8 @@ func TestRemove(t *testing.T) {
 			w.eventually("its streams go elsewhere", 20*time.Second, func() bool { return w.moved(victim.node) })
 			view := w.leader().meta.View()
 			for member := range view.Members() {
-				if l := view.Load(member.Node); l.Replicated < 30/(4-i)-1 || l.Replicated > 30/(4-i)+1 {
-					t.Errorf("%s has %d streams, the others have more or less", member.Name, l.Replicated)
+				if l := view.Load(member.Node); l.Replicated < 120/(4-i)-2 || l.Replicated > 120/(4-i)+2 {
+					t.Errorf("%s has %d streams, want about %d", member.Name, l.Replicated, 120/(4-i))
 				}
 			}
 			for a := range view.All() {
