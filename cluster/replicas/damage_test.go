@@ -1,0 +1,151 @@
+package replicas_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"runnel/jetlog"
+	"runnel/jetlog/command"
+	"runnel/jetlog/store"
+)
+
+// catcher keeps the records of what is proposed.
+type catcher struct{ records chan []byte }
+
+func (c catcher) Propose(_ context.Context, p *store.Proposal) error {
+	c.records <- p.Append(nil)
+	p.Fail(store.ErrNotLeader)
+	return nil
+}
+
+// records are those of a publish.
+func records(t *store.Stream) []byte {
+	c := catcher{make(chan []byte, 1)}
+	t.SetProposer(c)
+	p := &command.Publish{Time: 1, Subject: t.Name() + ".bad", Payload: []byte("only here")}
+	_ = t.Start(context.Background(), p, func(jetlog.Result, error) {})
+	return <-c.records
+}
+
+// follower is one that does not lead.
+func (w *world) follower(id uint64) *node {
+	leader := w.leader(id)
+	for _, n := range w.nodes {
+		if n != leader && n.stream(id) != nil {
+			return n
+		}
+	}
+	return nil
+}
+
+// TestReplicaHalts has a replica come to an entry that it cannot carry out.
+func TestReplicaHalts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b", "c")
+		defer w.close()
+		a := w.create("S", "a", "b", "c")
+		w.publish(a.ID, 10)
+		w.settle(a.ID, 10, "a", "b", "c")
+		n := w.follower(a.ID)
+		bad := n.stream(a.ID)
+		if err := bad.ApplyEntry(bad.Applied()+1, 1, []byte{1, 2, 3}, nil); err == nil {
+			t.Fatal("the entry was carried out")
+		}
+		w.publish(a.ID, 10)
+		w.settle(a.ID, 20, "a", "b", "c")
+		if n.stream(a.ID) == bad {
+			t.Error("it is the damaged one still")
+		}
+	})
+}
+
+// TestDamagedAtStart has a replica find at its start that its log has lost something.
+func TestDamagedAtStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b", "c")
+		defer w.close()
+		a := w.create("S", "a", "b", "c")
+		w.publish(a.ID, 100)
+		w.settle(a.ID, 100, "a", "b", "c")
+		n := w.follower(a.ID)
+		n.crash()
+		spoil(t, n)
+		w.publish(a.ID, 10)
+		n.start()
+		w.settle(a.ID, 110, "a", "b", "c")
+	})
+}
+
+// spoil changes a byte in the middle of the log.
+func spoil(t *testing.T, n *node) {
+	t.Helper()
+	const logDir = dir + "/wal"
+	list, err := n.disk.List(logDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		f, err := n.disk.OpenReadWrite(logDir + "/" + e.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, 1)
+		if _, err := f.ReadAt(b, 6000); err == nil && b[0] != 0 {
+			b[0] ^= 0xff
+			_, _ = f.WriteAt(b, 6000)
+			_ = f.Sync()
+		}
+		_ = f.Close()
+	}
+}
+
+// TestReplicasDiffer has the state of one replica be another one than that of the majority: a follower's, and the leader's.
+func TestReplicasDiffer(t *testing.T) {
+	for _, who := range []string{"follower", "leader"} {
+		t.Run(who, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, "a", "b", "c")
+				defer w.close()
+				for _, n := range w.nodes {
+					n.stop()
+				}
+				w.cfg.CompareEvery = 10 * time.Second
+				for _, n := range w.nodes {
+					n.start()
+				}
+				a := w.create("S", "a", "b", "c")
+				w.publish(a.ID, 10)
+				w.settle(a.ID, 10, "a", "b", "c")
+				n := w.follower(a.ID)
+				if who == "leader" {
+					n = w.leader(a.ID)
+				}
+				bad := n.stream(a.ID)
+				if err := bad.ApplyEntry(bad.Applied()+1, 1, records(bad), nil); err != nil {
+					t.Fatal(err)
+				}
+				if who == "leader" { // which has lost the way to its group by the test's doing
+					if err := n.replicas.StepDown(t.Context(), a.ID, ""); err != nil {
+						t.Fatal(err)
+					}
+					w.until("another leader", func() bool { return !n.leads(a.ID) })
+					if err := w.leader(a.ID).replicas.StepDown(t.Context(), a.ID, n.name); err != nil {
+						t.Log(err)
+					}
+				}
+				w.until("it is given up", func() bool {
+					for _, o := range w.nodes {
+						if s := o.stream(a.ID); o != n && s != nil && o.leads(a.ID) {
+							_, _ = s.Propose(t.Context(), &command.Publish{Time: 1, Subject: "S.y"})
+						}
+					}
+					return n.stream(a.ID) != bad
+				})
+				w.publish(a.ID, 1)
+				w.settle(a.ID, 11, "a", "b", "c")
+			})
+		})
+	}
+}

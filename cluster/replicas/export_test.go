@@ -1,0 +1,16 @@
+package replicas
+
+import (
+	"runnel/cluster/group"
+	"runnel/cluster/meta/state"
+)
+
+// Decide is what a leader does next, in words.
+func Decide(a *state.Assignment, self string, s *group.Status) string {
+	what, node := decide(a, self, s)
+	words := map[deed]string{nothing: "nothing", add: "add", promote: "promote", remove: "remove", handOver: "hand over to", settle: "settle"}
+	if node == "" {
+		return words[what]
+	}
+	return words[what] + " " + node
+}
