@@ -12,8 +12,8 @@ import (
 // echoSubject is where the responders of [Requests] listen.
 const echoSubject = "rig.echo"
 
-// Requests ask a service that every server has a responder of. The promise: each is answered within the attempts of a
-// client, and with its own answer.
+// Requests ask a service that all servers but the first have a responder of. The promise: each is answered within the
+// attempts of a client, and with its own answer.
 type Requests struct {
 	*load
 
@@ -23,11 +23,11 @@ type Requests struct {
 	most     int // attempts that one request took
 }
 
-// StartRequests connects a responder to each server and has count requesters ask, one question after the other, over
-// connections that move between the servers.
+// StartRequests connects responders and has count requesters ask, one question after the other, over connections that move
+// between all servers.
 func (c *Cluster) StartRequests(count int, pause time.Duration) *Requests {
 	c.t.Helper()
-	for _, n := range c.Nodes {
+	for _, n := range c.Nodes[1:] {
 		nc := n.Connect(nats.LameDuckModeHandler(nil)) // it works until it is closed
 		_, err := nc.QueueSubscribe(echoSubject, "rig", func(m *nats.Msg) {
 			_ = m.Respond(m.Data) // who asks asks again
