@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"runnel/jetlog"
@@ -475,4 +476,97 @@ func TestLateReplica(t *testing.T) {
 		t.Errorf("%+v", m.stream.State())
 	}
 	closeStore(t, m.store)
+}
+
+// TestDamagedLogOfReplica damages a record of the log: a replica whose record it may be does not start, others do.
+func TestDamagedLogOfReplica(t *testing.T) {
+	for _, step := range []struct {
+		name    string
+		find    string // in the payload of the record
+		flush   bool   // the replica is, behind it
+		halted  string // streams that do not start
+		deleted bool   // the stream of the record is
+	}{
+		{"its entry", "secret payload 7 of S", false, "S", false},
+		{"an entry that is in files", "secret payload 7 of S", true, "", false},
+		{"its vote", "node 4 of S", true, "S", false},
+		{"an earlier vote", "node 3 of S", true, "", false},
+		{"a command of another stream", "secret payload 7 of T", false, "T", false},
+		{"of a stream that is no more", "secret payload 7 of U", false, "S", true},
+	} {
+		g := newGroup(t, unlimited("S"), 1)
+		m := g.members[0]
+		others := []*store.Stream{create(t, m.store, unlimited("T")), create(t, m.store, unlimited("U"))}
+		for i := range 20 {
+			for _, stream := range append(others, m.stream) {
+				payload := fmt.Appendf(nil, "secret payload %d of %s", i, stream.Name())
+				propose(t, stream, &command.Publish{Time: 1, Subject: stream.Name() + ".x", Payload: payload})
+			}
+			if err := m.stream.Entries().Set("LastVoteCand", fmt.Appendf(nil, "node %d of S", i/4)); err != nil {
+				t.Fatal(err)
+			}
+			if i == 12 && step.flush {
+				if err := m.store.Flush(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if step.deleted {
+			if err := m.store.Delete(others[1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := m.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		flipInLog(t, m.cfg.FS.(*vfs.Memory), step.find)
+		s, report, err := store.Open(m.cfg)
+		if err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		var halted []string
+		for _, h := range report.Halted {
+			halted = append([]string{h.Name()}, halted...)
+		}
+		if got := strings.Join(halted, " "); got != step.halted {
+			t.Errorf("%s: %q do not start, want %q", step.name, got, step.halted)
+		}
+		if len(report.Halted) > 0 && step.halted == "S" && !errors.Is(report.Halted[0].Err(), entries.ErrDamaged) {
+			t.Errorf("%s: %v", step.name, report.Halted[0].Err())
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// flipInLog changes a bit of something that stands in the log.
+func flipInLog(t *testing.T, memory *vfs.Memory, text string) {
+	t.Helper()
+	list, err := memory.List(dir + "/wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		f, err := memory.OpenReadWrite(dir + "/wal/" + e.Name)
+		if err != nil {
+			continue // the lock
+		}
+		size, _ := f.Size()
+		b := make([]byte, size)
+		_, _ = f.ReadAt(b, 0)
+		if i := bytes.Index(b, []byte(text)); i >= 0 {
+			if _, err := f.WriteAt([]byte{b[i] ^ 4}, int64(i)); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Fatalf("%q is not in the log", text)
 }
