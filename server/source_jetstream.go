@@ -8,7 +8,9 @@ import (
 	"runnel/conf"
 	"runnel/server/jetstream"
 	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/clustered"
 	"runnel/server/monitor"
+	"runnel/server/replication"
 )
 
 // JetStream implements monitor.Source.
@@ -33,7 +35,42 @@ func (src source) JetStream() (monitor.JetStream, bool) {
 	for _, p := range service.Problems() {
 		js.Problems = append(js.Problems, problem(&p))
 	}
+	js.LedStreams, js.LedConsumers = js.Streams, js.Consumers
+	if r := src.s.replicated.Replication; r != nil {
+		js.Meta = metaCluster(r)
+		js.LedStreams = r.LedStreams()
+		js.Problems = append(js.Problems, behind(r)...)
+	}
 	return js, true
+}
+
+// metaCluster is the meta group as monitoring shows it.
+func metaCluster(r *replication.Replication) *monitor.MetaCluster {
+	s := r.Meta()
+	m := &monitor.MetaCluster{
+		Name: r.Name(), Leader: s.Leader.Name, Peer: s.Leader.ID, Size: len(s.Replicas), Quorum: r.Quorum(), Leads: r.Leads(),
+	}
+	for i := range s.Replicas {
+		if p := &s.Replicas[i]; p.ID != s.Leader.ID {
+			m.Replicas = append(m.Replicas, clustered.ShowReplica(p))
+		}
+	}
+	switch err := r.Err(); {
+	case err != nil:
+		m.Waiting = "JetStream has not established contact with a meta leader: " + err.Error()
+	case !r.Led():
+		m.Waiting = "JetStream has not established contact with a meta leader"
+	}
+	return m
+}
+
+// behind are the streams that this server was given and does not have as they are.
+func behind(r *replication.Replication) []monitor.Problem {
+	var list []monitor.Problem
+	for a, text := range r.Behind() {
+		list = append(list, monitor.Problem{Account: a.Account, Stream: a.Config.Name, Text: text, Down: true})
+	}
+	return list
 }
 
 // problem puts into words what is wrong with a stream.

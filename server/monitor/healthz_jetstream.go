@@ -14,7 +14,11 @@ func (p *Pages) jetStreamHealth(o HealthzOptions) *Healthz {
 		return unwell(http.StatusServiceUnavailable, o, HealthzError{Type: "JETSTREAM", Error: "JetStream is enabled but does not run"})
 	case js.Err != nil:
 		return unwell(http.StatusServiceUnavailable, o, HealthzError{Type: "JETSTREAM", Error: "JetStream: " + js.Err.Error()})
-	case o.JSEnabledOnly, o.JSServerOnly, o.JSMetaOnly:
+	case o.JSEnabledOnly, o.JSServerOnly:
+		return well()
+	case js.Meta != nil && js.Meta.Waiting != "":
+		return unwell(http.StatusServiceUnavailable, o, HealthzError{Type: "JETSTREAM", Error: js.Meta.Waiting})
+	case o.JSMetaOnly:
 		return well()
 	}
 	if o.Account != "" {

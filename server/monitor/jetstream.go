@@ -43,11 +43,42 @@ type JetStream struct {
 	Messages  uint64
 	Bytes     uint64
 
+	// Meta is the group of servers that agree on who has which stream, nil for a server alone.
+	Meta *MetaCluster
+	// LedStreams and LedConsumers are those that this server leads.
+	LedStreams, LedConsumers int
+
 	// Err is why JetStream as a whole cannot do its work, nil while it can: streams are still being loaded,
 	// the disk refuses to be written.
 	Err error
 	// Problems is what is wrong with single streams and consumers.
 	Problems []Problem
+}
+
+// MetaCluster is the meta group as a server sees it.
+type MetaCluster struct {
+	Name            string       `json:"name"`             // of the cluster
+	Leader          string       `json:"leader,omitempty"` // name of the server that leads, empty if that is not known
+	Peer            string       `json:"peer,omitempty"`   // its id
+	Replicas        []*api.Peer  `json:"replicas,omitempty"`
+	Size            int          `json:"cluster_size"`
+	Quorum          int          `json:"quorum_needed"` // voters that have to agree
+	Pending         int          `json:"pending"`
+	PendingRequests int          `json:"pending_requests"`
+	PendingInfos    int          `json:"pending_infos"`
+	Snapshot        MetaSnapshot `json:"snapshot"`
+	// Leads says that this server leads. Waiting is why there is no leader that it can reach, or why it has no part in the
+	// group, in words; empty if all is well.
+	Leads   bool   `json:"-"`
+	Waiting string `json:"-"`
+}
+
+// MetaSnapshot is how much of the meta group's log is not in a snapshot. Snapshots are small and taken aside, so nothing
+// ever waits for one.
+type MetaSnapshot struct {
+	PendingEntries int       `json:"pending_entries"`
+	PendingBytes   int       `json:"pending_size"`
+	LastTime       time.Time `json:"last_time,omitzero"`
 }
 
 // Problem is what is wrong with a stream or a consumer of it.
@@ -56,7 +87,8 @@ type Problem struct {
 	Stream   string `json:"stream"`
 	Consumer string `json:"consumer,omitempty"` // empty when it concerns the stream
 	Text     string `json:"problem"`            // what is wrong, for a person
-	// Down is whether it does not work at all. Otherwise it works, and something was lost or is at risk.
+	// Down is whether it does not work at all, or a replica that was assigned to this server is not there or has not caught up:
+	// to stop another server that has the stream may then be one too many. Otherwise it works, and something was lost or is at risk.
 	Down bool `json:"down,omitempty"`
 }
 
@@ -139,6 +171,7 @@ type JetStreamVarz struct {
 	Config *JetStreamConfig `json:"config,omitempty"`
 	Stats  *JetStreamStats  `json:"stats,omitempty"`
 	Limits *JetStreamLimits `json:"limits,omitempty"`
+	Meta   *MetaCluster     `json:"meta,omitempty"`
 }
 
 // jetStreamVarz returns the block of /varz.
@@ -147,5 +180,5 @@ func (p *Pages) jetStreamVarz() JetStreamVarz {
 	if !on {
 		return JetStreamVarz{}
 	}
-	return JetStreamVarz{Config: &js.Config, Stats: &js.Stats, Limits: &js.Limits}
+	return JetStreamVarz{Config: &js.Config, Stats: &js.Stats, Limits: &js.Limits, Meta: js.Meta}
 }

@@ -29,7 +29,7 @@ func newJetStream() *fakeSource {
 			MemoryBytes: 7, StorageBytes: 760, ReservedMemoryBytes: 1000, ReservedStorageBytes: 2000, Accounts: 2,
 			API: monitor.JetStreamAPIStats{Level: 5, Total: 14, Errors: 2},
 		},
-		Streams: 3, Consumers: 2, Messages: 21, Bytes: 767,
+		Streams: 3, Consumers: 2, LedStreams: 3, LedConsumers: 2, Messages: 21, Bytes: 767,
 	}
 	noLimit := ^uint64(0)
 	s.jsAccounts = []monitor.JetStreamAccount{

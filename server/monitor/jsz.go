@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 )
@@ -53,6 +54,7 @@ type Jsz struct {
 	ConsumersLeader int              `json:"consumers_leader,omitempty"`
 	Messages        uint64           `json:"messages"`
 	Bytes           uint64           `json:"bytes"`
+	Meta            *MetaCluster     `json:"meta_cluster,omitempty"`
 	Problems        []Problem        `json:"problems,omitempty"` // what is wrong, the worst first
 	Details         []JszAccount     `json:"account_details,omitempty"`
 	Total           int              `json:"total"` // accounts that there are
@@ -64,20 +66,27 @@ type JszAccount struct {
 	Streams []StreamDetail `json:"stream_detail,omitempty"` // ordered by name
 }
 
+// ErrNotLeader is given for what is asked of the leader of the meta group alone: the others stay silent.
+var ErrNotLeader = &RequestError{Code: http.StatusServiceUnavailable, Text: "this server does not lead the meta group"}
+
 // Jsz returns the JetStream page. A server alone leads everything and has no raft groups, so it answers requests that
-// are for leaders.
+// are for leaders. It is ErrNotLeader for those on a server of a cluster that does not lead.
 func (p *Pages) Jsz(o JszOptions) (*Jsz, error) {
 	page := &Jsz{ServerID: p.source.Identity().ID, Now: now()}
 	js, on := p.source.JetStream()
+	if o.LeaderOnly && on && js.Meta != nil && !js.Meta.Leads {
+		return nil, ErrNotLeader
+	}
 	if !on {
 		page.Disabled = true
 		return page, nil
 	}
+	page.Meta = js.Meta
 	page.JetStreamStats, page.Config, page.Limits = js.Stats, js.Config, &js.Limits
 	page.Streams, page.Consumers, page.Messages, page.Bytes = js.Streams, js.Consumers, js.Messages, js.Bytes
 	page.Problems = worstFirst(js.Problems)
 	if o.RaftGroups {
-		page.StreamsLeader, page.ConsumersLeader = js.Streams, js.Consumers
+		page.StreamsLeader, page.ConsumersLeader = js.LedStreams, js.LedConsumers
 	}
 	accounts := p.jetStreamAccounts()
 	page.Total = len(accounts)
@@ -128,6 +137,9 @@ func (p *Pages) jszStreams(account string, o JszOptions) []StreamDetail {
 	streams := slices.SortedFunc(p.source.JetStreamStreams(account, query), func(a, b StreamDetail) int {
 		return cmp.Compare(a.Name, b.Name)
 	})
+	if name := p.source.Identity().Name; o.StreamLeaderOnly {
+		streams = slices.DeleteFunc(streams, func(d StreamDetail) bool { return d.Cluster != nil && d.Cluster.Leader != name })
+	}
 	for i := range streams {
 		slices.SortFunc(streams[i].Consumers, func(a, b ConsumerDetail) int { return cmp.Compare(a.Name, b.Name) })
 	}

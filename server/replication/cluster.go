@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -51,9 +52,9 @@ func (r *Replication) Stream(account, name string) (*clustered.Assignment, bool)
 
 // StreamLeader implements clustered.View. What the group here says counts unless another server says of itself that it leads
 // in a later term.
-func (r *Replication) StreamLeader(id uint64) string {
-	node, term := r.leaders.Leader(id, r.node)
-	if s, ok := r.groups.Status(id); ok && s.Leader != "" && s.Term > term {
+func (r *Replication) StreamLeader(a *clustered.Assignment) string {
+	node, term := r.leaders.Leader(a.ID, r.node)
+	if s, ok := r.groups.Status(a.ID); ok && s.Leader != "" && s.Term > term {
 		return s.Leader
 	}
 	return node
@@ -257,6 +258,48 @@ func (r *Replication) Rescue(ctx context.Context, quorum int) (before, after int
 // Call implements clustered.Cluster.
 func (r *Replication) Call(ctx context.Context, node string, question []byte) ([]byte, error) {
 	return r.transport.Call(ctx, node, serviceCall, question)
+}
+
+// LedStreams is how many streams this server leads.
+func (r *Replication) LedStreams() int { return r.leaders.Led() }
+
+// Quorum is how many servers of the meta group have to agree.
+func (r *Replication) Quorum() int { return r.meta.Status().Quorum }
+
+// behindMost is how many entries a replica may lack and still count as one that has caught up: under load some are always on
+// their way.
+const behindMost = 1000
+
+// Behind yields the streams that were given to this server and that it does not have as they are, with the reason.
+func (r *Replication) Behind() iter.Seq2[*state.Assignment, string] {
+	return func(yield func(*state.Assignment, string) bool) {
+		for a := range r.meta.View().All() {
+			if !a.On(r.node) {
+				continue
+			}
+			if text := r.behind(a); text != "" && !yield(a, text) {
+				return
+			}
+		}
+	}
+}
+
+// behind says what this server lacks of a stream, nothing if it has it.
+func (r *Replication) behind(a *state.Assignment) string {
+	s, ok := r.groups.Status(a.ID)
+	switch {
+	case !ok:
+		return "this server has no replica of it yet"
+	case s.Failed != nil:
+		return "its replica here has failed: " + s.Failed.Error()
+	case s.Leader == "":
+		return "it has no leader"
+	case s.Commit > s.Applied+behindMost:
+		return fmt.Sprintf("its replica here lacks %d entries", s.Commit-s.Applied)
+	case !s.Voter && !a.Solo():
+		return "its replica here is being filled"
+	}
+	return ""
 }
 
 // Err tells why this server has no part in the cluster: it was removed, or waits for others. It is nil if all is well.

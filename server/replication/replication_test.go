@@ -181,23 +181,24 @@ func TestCluster(t *testing.T) {
 	if _, err := servers["b"].Create(ctx, "A", cfg, none); !errors.As(err, &refusal) || refusal.ErrCode != int(api.SubjectOverlap) {
 		t.Errorf("a second stream with the same subjects: %v", err)
 	}
-	checkLeader(t, servers, made.ID)
+	checkBehind(t, servers, made)
+	checkLeader(t, servers, made)
 	checkCalls(t, servers)
 	if err := a.Delete(ctx, made); err != nil {
 		t.Error(err)
 	}
 	for name, s := range servers {
-		eventually(t, "end of the stream on "+name, func() bool { return len(s.Streams("A")) == 0 && s.StreamLeader(made.ID) == "" })
+		eventually(t, "end of the stream on "+name, func() bool { return len(s.Streams("A")) == 0 && s.StreamLeader(made) == "" })
 	}
 }
 
 // checkLeader checks that all know who leads a stream.
-func checkLeader(t *testing.T, servers map[string]*server, id uint64) {
+func checkLeader(t *testing.T, servers map[string]*server, made *clustered.Assignment) {
 	t.Helper()
-	b := servers["b"]
+	b, id := servers["b"], made.ID
 	b.groups.told.Lead(id, 7)
 	for name, s := range servers {
-		eventually(t, "word to "+name+" that b leads", func() bool { return s.StreamLeader(id) == b.Node() })
+		eventually(t, "word to "+name+" that b leads", func() bool { return s.StreamLeader(made) == b.Node() })
 	}
 	a := servers["a"]
 	a.groups.mu.Lock()
@@ -206,7 +207,7 @@ func checkLeader(t *testing.T, servers map[string]*server, id uint64) {
 		Peers: []group.Peer{{Node: b.Node(), Lag: 2}, {Node: servers["c"].Node(), Current: true}},
 	}
 	a.groups.mu.Unlock()
-	if got := a.StreamLeader(id); got != servers["c"].Node() {
+	if got := a.StreamLeader(made); got != servers["c"].Node() {
 		t.Errorf("leader = %s, want the one of the later term that the group knows", got)
 	}
 	s, ok := a.Status(id)
@@ -225,7 +226,7 @@ func checkLeader(t *testing.T, servers map[string]*server, id uint64) {
 	a.groups.mu.Unlock()
 	b.groups.told.Follow(id)
 	for name, s := range servers {
-		eventually(t, "word to "+name+" that nobody leads", func() bool { return s.StreamLeader(id) == "" })
+		eventually(t, "word to "+name+" that nobody leads", func() bool { return s.StreamLeader(made) == "" })
 	}
 	b.groups.told.Lead(id, 9)
 }
@@ -263,5 +264,45 @@ func checkCalls(t *testing.T, servers map[string]*server) {
 	}
 	if _, _, err := a.Rescue(t.Context(), 1); err == nil {
 		t.Error("a group that has a leader was rescued")
+	}
+}
+
+// checkBehind checks what a server says that it lacks.
+func checkBehind(t *testing.T, servers map[string]*server, made *clustered.Assignment) {
+	t.Helper()
+	a := servers["a"]
+	for _, tt := range []struct {
+		name   string
+		status *group.Status
+		want   string
+	}{
+		{"nothing there", nil, "this server has no replica of it yet"},
+		{"failed", &group.Status{Failed: errors.New("a bad disk")}, "its replica here has failed: a bad disk"},
+		{"no leader", &group.Status{Voter: true}, "it has no leader"},
+		{"far behind", &group.Status{Leader: "x", Voter: true, Commit: 5000, Applied: 1}, "its replica here lacks 4999 entries"},
+		{"no vote yet", &group.Status{Leader: "x", Commit: 5, Applied: 5}, "its replica here is being filled"},
+		{"a little behind", &group.Status{Leader: "x", Voter: true, Commit: 5, Applied: 1}, ""},
+	} {
+		a.groups.mu.Lock()
+		delete(a.groups.status, made.ID)
+		if tt.status != nil {
+			a.groups.status[made.ID] = *tt.status
+		}
+		a.groups.mu.Unlock()
+		got := ""
+		for assigned, text := range a.Behind() {
+			if assigned.ID == made.ID {
+				got = text
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	a.groups.mu.Lock()
+	delete(a.groups.status, made.ID)
+	a.groups.mu.Unlock()
+	if got := a.Quorum(); got != 2 {
+		t.Errorf("quorum = %d, want 2", got)
 	}
 }

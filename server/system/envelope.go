@@ -77,9 +77,9 @@ func fail(err error) *failure {
 // bare is a reply without the envelope and never compressed: bytes, or a value to be written as JSON.
 type bare struct{ body any }
 
-// reply answers a request with the outcome of its service.
+// reply answers a request with the outcome of its service. What was asked of the leader of the meta group is left to it.
 func (s *System) reply(c *call, data any, err error) {
-	if c.Reply == "" {
+	if c.Reply == "" || errors.Is(err, monitor.ErrNotLeader) {
 		return
 	}
 	if b, ok := data.(bare); ok && err == nil {
