@@ -25,6 +25,9 @@ type Link struct {
 	Pool, PoolSize int
 	// Account is the account that the route is reserved for; empty for a route of the pool and other kinds.
 	Account string
+	// Accounts are those that have routes of their own to this peer, whether they are there at the moment or not. It must not
+	// be changed.
+	Accounts []string
 	// Dialled says that this server has dialled it, Configured that it did so because of a seed.
 	Dialled, Configured bool
 	// Start is when it was established.
@@ -81,7 +84,7 @@ func (l *Link) WriteBuffers(bufs *net.Buffers) (int64, error) {
 // the old link, which this side has not noticed yet.
 func (m *Mesh) hand(s *session, sl slot, conn net.Conn) (*Link, error) {
 	l := &Link{
-		Conn: conn, Kind: sl.Kind, Pool: sl.Pool, PoolSize: s.offer.Pool, Account: sl.Account,
+		Conn: conn, Kind: sl.Kind, Pool: sl.Pool, PoolSize: s.offer.Pool, Account: sl.Account, Accounts: s.offer.Accounts,
 		Dialled: s.dialled, Configured: s.configured, Start: time.Now(),
 		mesh: m, session: s, slot: sl, compression: s.compress, done: make(chan struct{}),
 	}
