@@ -245,8 +245,8 @@ func (m *member) groupOf(id uint64) *group {
 	return m.world.groups[id]
 }
 
-func (m *member) StreamLeader(id uint64) string {
-	if g := m.groupOf(id); g != nil {
+func (m *member) StreamLeader(a *clustered.Assignment) string {
+	if g := m.groupOf(a.ID); g != nil && slices.Contains(a.Peers, m.node.ID) {
 		if l := g.leads(); l != nobody {
 			return m.world.members[l].node.ID
 		}
@@ -288,7 +288,7 @@ func (m *member) Meta() clustered.Status {
 
 func (m *member) Status(id uint64) (clustered.Status, bool) {
 	g := m.groupOf(id)
-	if g == nil {
+	if g == nil || !slices.Contains(g.members(), m.number) {
 		return clustered.Status{}, false
 	}
 	return g.status(), true

@@ -88,8 +88,9 @@ type View interface {
 	Speaks() bool
 	// Stream returns the assignment of a stream.
 	Stream(account, name string) (*Assignment, bool)
-	// StreamLeader returns the id of the server that is known to lead a stream, empty for none.
-	StreamLeader(id uint64) string
+	// StreamLeader returns the id of the server that is known to lead a stream, empty for none. Of a stream that this server does
+	// not have it need not know.
+	StreamLeader(a *Assignment) string
 	// Online reports whether a server can be reached, by its id.
 	Online(node string) bool
 }
@@ -107,7 +108,8 @@ type Cluster interface {
 	Members() []Member
 	// Streams returns the streams that an account has, in the order of their names. The list must not be changed.
 	Streams(account string) []*Assignment
-	// Status returns the state of a stream's group, false when this server does not know it.
+	// Status returns the state of a stream's group, false when this server does not have the stream. What it says of this server
+	// itself is exact; what of others, only the leader knows well.
 	Status(id uint64) (Status, bool)
 
 	// Create assigns a new stream, or finds that there is one just like it. The configuration is valid by itself; the meta group

@@ -81,8 +81,11 @@ func judgeStream(v View, a *Assignment, late bool) Verdict {
 		reached = reached || p == self || v.Online(p)
 	}
 	// A server that is said to lead, but itself does not know yet, or not any more, is waited for.
-	leader := v.StreamLeader(a.ID)
 	speaks := v.Leads() || !v.Led() && v.Speaks()
+	leader := ""
+	if has || speaks {
+		leader = v.StreamLeader(a)
+	}
 	switch {
 	case leader != "" && leader != self && v.Online(leader):
 		return Silent

@@ -1,0 +1,97 @@
+package clustered_test
+
+import (
+	"testing"
+
+	"runnel/jetlog/config"
+	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/clustered"
+)
+
+// view is what one server knows, as a test says it.
+type view struct {
+	clustered.Cluster
+	self, meta, leader string // nodes; meta and leader are empty for none
+	peers              []string
+	down               map[string]bool
+}
+
+func (v *view) Self() clustered.Node { return clustered.Node{ID: v.self} }
+func (v *view) Leads() bool          { return v.meta == v.self }
+func (v *view) Led() bool            { return v.meta != "" }
+func (v *view) Speaks() bool         { return v.self == "a" }
+func (v *view) Stream(account, name string) (*clustered.Assignment, bool) {
+	if account != "A" || name != "S" {
+		return nil, false
+	}
+	return &clustered.Assignment{ID: 7, Account: account, Config: config.Stream{Name: name}, Peers: v.peers}, true
+}
+func (v *view) StreamLeader(*clustered.Assignment) string { return v.leader }
+func (v *view) Online(node string) bool                   { return !v.down[node] }
+
+// verdicts are those of servers a to d: a speaks when nobody leads, and a, b, c have the stream.
+type verdicts [4]clustered.Verdict
+
+// TestJudge goes through what may be led by whom: one server at most answers, and one refuses when nobody can.
+func TestJudge(t *testing.T) {
+	const (
+		silent, answer, wait   = clustered.Silent, clustered.Answer, clustered.Wait
+		unavailable, unreached = clustered.Unavailable, clustered.Unreachable
+	)
+	all := verdicts{answer, answer, answer, answer}
+	down := func(nodes ...string) map[string]bool {
+		m := map[string]bool{}
+		for _, n := range nodes {
+			m[n] = true
+		}
+		return m
+	}
+	tests := []struct {
+		name                 string
+		endpoint             api.Endpoint
+		stream, meta, leader string
+		down                 map[string]bool
+		late                 bool
+		want                 verdicts
+	}{
+		{"create", api.CallStreamCreate, "S", "b", "c", nil, false, verdicts{silent, answer, silent, silent}},
+		{"names", api.CallStreamNames, "", "d", "", nil, false, verdicts{silent, silent, silent, answer}},
+		{"names without a leader", api.CallStreamNames, "", "", "b", nil, false, verdicts{wait, wait, wait, wait}},
+		{"names without a leader for long", api.CallStreamNames, "", "", "b", nil, true, verdicts{unavailable, silent, silent, silent}},
+		{"peer remove", api.CallStreamPeerRemove, "S", "d", "a", nil, false, verdicts{silent, silent, silent, answer}},
+		{"system", api.CallServerRemove, "", "c", "a", nil, false, verdicts{silent, silent, answer, silent}},
+		{"unknown subject", api.CallUnknown, "", "c", "a", nil, false, verdicts{silent, silent, answer, silent}},
+		{"rescue", api.CallMetaRescue, "", "c", "a", nil, false, all},
+		{"info", api.CallStreamInfo, "S", "d", "b", nil, false, verdicts{silent, answer, silent, silent}},
+		{"info without a meta group", api.CallStreamInfo, "S", "", "b", nil, false, verdicts{silent, answer, silent, silent}},
+		{"info without a meta group for long", api.CallStreamInfo, "S", "", "b", nil, true, verdicts{silent, answer, silent, silent}},
+		{"no leader", api.CallConsumerInfo, "S", "d", "", nil, false, verdicts{wait, wait, wait, wait}},
+		{"no leader for long", api.CallConsumerInfo, "S", "d", "", nil, true, verdicts{silent, silent, silent, unavailable}},
+		{"no leaders at all", api.CallStreamPurge, "S", "", "", nil, false, verdicts{wait, wait, wait, silent}},
+		{"no leaders at all for long", api.CallStreamPurge, "S", "", "", nil, true, verdicts{unavailable, silent, silent, silent}},
+		{"a leader that is gone", api.CallStreamInfo, "S", "a", "b", down("b"), false, verdicts{wait, answer, wait, silent}},
+		{"all are gone", api.CallStreamInfo, "S", "d", "", down("a", "b", "c"), false, verdicts{wait, wait, wait, unreached}},
+		{"no such stream", api.CallStreamInfo, "X", "c", "", nil, false, verdicts{silent, silent, answer, silent}},
+		{"no such stream, no leader", api.CallStreamInfo, "X", "", "", nil, false, verdicts{wait, wait, wait, wait}},
+		{"no such stream, no leader for long", api.CallStreamInfo, "X", "", "", nil, true, verdicts{unavailable, silent, silent, silent}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for i, self := range []string{"a", "b", "c", "d"} {
+				v := &view{self: self, meta: tt.meta, leader: tt.leader, peers: []string{"a", "b", "c"}, down: tt.down}
+				c := clustered.Case{Endpoint: tt.endpoint, Account: "A", Stream: tt.stream, Led: tt.stream == "S" && tt.leader == self, Late: tt.late}
+				if got := clustered.Judge(v, c); got != tt.want[i] {
+					t.Errorf("%s: got %d, want %d", self, got, tt.want[i])
+				}
+			}
+		})
+	}
+	for v, code := range map[clustered.Verdict]int{unavailable: 10008, unreached: 10118} {
+		if e := v.Refusal(); e == nil || e.ErrCode != code {
+			t.Errorf("verdict %d: got %v, want %d", v, e, code)
+		}
+	}
+	if e := answer.Refusal(); e != nil {
+		t.Errorf("an answer is refused with %v", e)
+	}
+}
