@@ -141,11 +141,13 @@ func TestWhoReachesWhom(t *testing.T) {
 					}
 				}
 				if tt.seen[1] == "ab ac bc" {
+					mu.Lock()
 					for name, list := range events {
 						if len(list) != 2 {
 							t.Errorf("%s was told %v, though nothing has happened", name, list)
 						}
 					}
+					mu.Unlock()
 				}
 				c.net.HealAll()
 				if tt.name == "one has gone" {

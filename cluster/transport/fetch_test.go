@@ -59,7 +59,7 @@ func (f *file) Close() error {
 func inFiles(t *testing.T, cfg transport.Config, test func(t *testing.T, p *pair, f *files)) {
 	t.Helper()
 	inPair(t, transport.Config{}, cfg, func(t *testing.T, p *pair) {
-		f := &files{data: map[string][]byte{"empty": {}, "small": content(100), "big": content(5<<20 + 17), "broken": content(100_000), "dribble": content(70_000)}}
+		f := &files{data: map[string][]byte{"empty": {}, "small": content(100), "big": content(5<<20 + 17), "broken": content(100_000), "dribble": content(5000)}}
 		p.b.HandleFetch(f.fetch)
 		test(t, p, f)
 		synctest.Wait()

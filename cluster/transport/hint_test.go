@@ -32,6 +32,13 @@ func (f *follower) answer(rpc raft.RPC) {
 	succeed(rpc)
 }
 
+// refuse has it refuse hints from now on.
+func (f *follower) refuse() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refuses = true
+}
+
 // take is what it was told since the last time.
 func (f *follower) take() string {
 	f.mu.Lock()
@@ -127,7 +134,7 @@ func TestWhenGroupsAreNudged(t *testing.T) {
 		want   int // in ten seconds, at 0, 1, 3 and 7
 	}{
 		{"all is well", 5, nil, 0},
-		{"refuses hints", 5, func(_ *pair, _ *transport.Group, f *follower) { f.refuses = true }, 4},
+		{"refuses hints", 5, func(_ *pair, _ *transport.Group, f *follower) { f.refuse() }, 4},
 		{"raft leaves it behind", 6, nil, 4},
 		{"a request has failed", 5, func(p *pair, ga *transport.Group, _ *follower) {
 			p.net.Freeze("bbb", "aaa")
@@ -136,7 +143,7 @@ func TestWhenGroupsAreNudged(t *testing.T) {
 			p.net.Break("aaa", "bbb")
 			p.net.Heal("aaa", "bbb")
 		}, 4},
-		{"not led here", 0, func(_ *pair, _ *transport.Group, f *follower) { f.refuses = true }, 0},
+		{"not led here", 0, func(_ *pair, _ *transport.Group, f *follower) { f.refuse() }, 0},
 		{"not reached", 6, func(p *pair, _ *transport.Group, _ *follower) { p.net.Cut("aaa", "bbb"); after(2 * time.Second) }, 0},
 	}
 	for _, tt := range tests {

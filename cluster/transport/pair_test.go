@@ -1,6 +1,8 @@
 package transport_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,14 +76,11 @@ func succeed(rpc raft.RPC) {
 }
 
 // entries are n entries of so many bytes, from an index on.
-func entries(from uint64, n, bytes int) []*raft.Log {
+func entries(from uint64, n, size int) []*raft.Log {
 	var list []*raft.Log
 	for i := range n {
-		data := make([]byte, bytes)
-		for j := range data {
-			data[j] = byte(i + j)
-		}
-		list = append(list, &raft.Log{Index: from + uint64(i), Term: 7, Data: data})
+		data := strings.Repeat(fmt.Sprint(from, i, " "), size/4+1)
+		list = append(list, &raft.Log{Index: from + uint64(i), Term: 7, Data: []byte(data[:size])})
 	}
 	return list
 }

@@ -32,7 +32,7 @@ func TestGroupsElectAndCommit(t *testing.T) {
 	})
 }
 
-// TestIdleClusterStaysIdle lets an hour pass in which nobody has anything to say.
+// TestIdleClusterStaysIdle lets ten minutes pass in which nobody has anything to say.
 func TestIdleClusterStaysIdle(t *testing.T) {
 	inCluster(t, 3, nil, func(t *testing.T, c *cluster) {
 		c.elected(10 * time.Second)
@@ -40,7 +40,7 @@ func TestIdleClusterStaysIdle(t *testing.T) {
 		for id := range uint64(3) {
 			terms[id] = c.leader(id).groups[id].raft.CurrentTerm()
 		}
-		after(time.Hour)
+		after(10 * time.Minute)
 		for id := range uint64(3) {
 			if got := c.leader(id).groups[id].raft.CurrentTerm(); got != terms[id] {
 				t.Errorf("group %d is in term %d, was in term %d", id, got, terms[id])
@@ -149,7 +149,7 @@ func TestFollowerStartsAgain(t *testing.T) {
 	})
 }
 
-// TestSnapshotTakesLong installs a snapshot on a follower that needs minutes to restore it.
+// TestSnapshotTakesLong installs a snapshot on a follower that needs a minute to restore it.
 func TestSnapshotTakesLong(t *testing.T) {
 	for _, breaks := range []bool{false, true} {
 		t.Run(fmt.Sprintf("link breaks %v", breaks), func(t *testing.T) {
@@ -167,13 +167,13 @@ func TestSnapshotTakesLong(t *testing.T) {
 				if err := leader.groups[0].raft.Snapshot().Error(); err != nil {
 					t.Fatal(err)
 				}
-				follower.groups[0].fsm.slow = 3 * time.Minute
+				follower.groups[0].fsm.slow = time.Minute
 				c.net.HealAll()
 				if breaks {
-					after(time.Minute)
+					after(20 * time.Second)
 					c.net.Break(leader.name, follower.name)
 				}
-				c.wait("the snapshot is installed", 8*time.Minute, func() bool { return c.has(0, want, follower.name) })
+				c.wait("the snapshot is installed", 4*time.Minute, func() bool { return c.has(0, want, follower.name) })
 				if got := c.leader(0); got == nil || got.name != leader.name {
 					t.Errorf("the leader has changed while the snapshot was installed")
 				}
