@@ -2,9 +2,12 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"runnel/cluster/mesh"
@@ -15,6 +18,17 @@ const (
 	answerTimeout = 10 * time.Second
 	// appendTimeout is the same for entries, which may have to wait for one another on a slow link or disk.
 	appendTimeout = 30 * time.Second
+	// greetTimeout is how long a peer may take to begin. writeTimeout is how long a write may take, apart from what
+	// its bytes need at slowest, in bytes a second.
+	greetTimeout = 10 * time.Second
+	writeTimeout = 30 * time.Second
+	slowest      = 128 << 10
+)
+
+// Why the link to a peer that is pinged over another one is closed.
+var (
+	errMute  = errors.New("the peer does not begin to speak")
+	errStuck = errors.New("the peer takes nothing of what is written")
 )
 
 // waiter waits for the answer to a request. It is called once, by the goroutine that reads the link or that ends it, with no
@@ -38,8 +52,10 @@ type lane struct {
 	link Link
 	out  *outbound
 	// start is when it was attached; done is closed when it has ended.
-	start time.Time
-	done  chan struct{}
+	start   time.Time
+	done    chan struct{}
+	greeted atomic.Bool  // the peer has begun to speak
+	writeBy atomic.Int64 // when what is being written must have been, in Unix nanoseconds; 0 if nothing is
 
 	bulk   budget // of what waits in out's bulk
 	chunks budget // of what waits in out's chunks
@@ -69,27 +85,23 @@ func (l *lane) run() bool {
 // write writes what is queued until that fails.
 func (l *lane) write() error {
 	first := preamble(l.kind)
-	if _, err := l.link.Write(first[:]); err != nil {
+	b := batch{bufs: net.Buffers{first[:]}}
+	if err := l.writeBatch(&b, len(first)); err != nil {
 		return err
 	}
-	var b batch
 	for {
 		select {
 		case <-l.done:
 			return nil
 		case <-l.out.wake:
 		}
+		runtime.Gosched() // whoever is about to add a frame shares the write
 		if !l.out.take(&b) {
 			continue
 		}
-		bytes := b.gatherBufs()
-		if err := l.writeBufs(b.bufs); err != nil {
+		if err := l.writeBatch(&b, b.gatherBufs()); err != nil {
 			return err
 		}
-		c := &l.peer.count
-		c.writes.Add(1)
-		c.framesOut.Add(b.frames)
-		c.bytesOut.Add(uint64(bytes))
 		l.written(&b)
 	}
 }
@@ -99,12 +111,21 @@ type buffersWriter interface {
 	WriteBuffers(bufs *net.Buffers) (int64, error)
 }
 
-func (l *lane) writeBufs(bufs net.Buffers) (err error) {
+// writeBatch writes what was gathered.
+func (l *lane) writeBatch(b *batch, bytes int) (err error) {
+	limit := writeTimeout + time.Duration(bytes)*time.Second/slowest
+	l.writeBy.Store(time.Now().Add(limit).UnixNano())
+	bufs := b.bufs
 	if w, ok := l.link.(buffersWriter); ok {
 		_, err = w.WriteBuffers(&bufs)
 	} else {
 		_, err = bufs.WriteTo(l.link)
 	}
+	l.writeBy.Store(0)
+	c := &l.peer.count
+	c.writes.Add(1)
+	c.framesOut.Add(b.frames)
+	c.bytesOut.Add(uint64(bytes))
 	return err
 }
 
@@ -229,10 +250,16 @@ func (l *lane) fail(err error, which func(request) bool) {
 	}
 }
 
-// expire fails what was not answered in time, and ends a lane whose peer does not read.
+// expire fails what was not answered in time, and ends a lane whose peer does not read or speak.
 func (l *lane) expire(now time.Time) {
-	if l.out.overflown() {
+	by := l.writeBy.Load()
+	switch {
+	case l.out.overflown():
 		l.end(fmt.Errorf("the peer leaves more than %d bytes unread", waitingControlBytes))
+	case by != 0 && now.UnixNano() > by:
+		l.end(errStuck)
+	case !l.greeted.Load() && now.Sub(l.start) > greetTimeout:
+		l.end(errMute)
 	}
 	l.fail(about(l.peer.node, ErrTimeout), func(r request) bool { return !r.expires.IsZero() && r.expires.Before(now) })
 }

@@ -200,6 +200,43 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 	})
 }
 
+// TestPeerThatHangs leaves a link open and does not go on.
+func TestPeerThatHangs(t *testing.T) {
+	tests := []struct {
+		name string
+		peer func(t *testing.T, tr *transport.Transport, far net.Conn)
+		want string
+		took time.Duration
+	}{
+		{"says nothing", func(_ *testing.T, _ *transport.Transport, far net.Conn) { go io.Copy(io.Discard, far) }, "begin", 10 * time.Second},
+		{"takes nothing", func(_ *testing.T, _ *transport.Transport, far net.Conn) { far.Write([]byte(begin)) }, "takes nothing", 30 * time.Second},
+		{"takes no more", func(_ *testing.T, tr *transport.Transport, far net.Conn) {
+			far.Write([]byte(begin))
+			io.ReadFull(far, make([]byte, 8))
+			g := tr.Group(1, transport.GroupOptions{})
+			go appendTo(g, entries(1, 1, 64<<20))
+		}, "takes nothing", (30 + 512) * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			alone(t, transport.Config{}, func(t *testing.T, tr *transport.Transport) {
+				l, far := attach(tr, member("bbb"), mesh.RaftData)
+				tt.peer(t, tr, far)
+				var reason error
+				took := within(func() { reason = <-l.closed })
+				if reason == nil || !strings.Contains(reason.Error(), tt.want) {
+					t.Errorf("closed because of %v, want something with %q", reason, tt.want)
+				}
+				if took < tt.took || took > tt.took+time.Second {
+					t.Errorf("closed after %v, want %v", took, tt.took)
+				}
+				tr.Close()
+				far.Close()
+			})
+		})
+	}
+}
+
 // readFrame reads a frame.
 func readFrame(t *testing.T, r io.Reader) (kind byte, body []byte) {
 	t.Helper()

@@ -160,7 +160,7 @@ func TestSnapshotTakesLong(t *testing.T) {
 				c.net.Isolate(follower.name)
 				synctest.Wait()
 				var want []uint64
-				for v := range uint64(50) {
+				for v := range uint64(200) { // more than fit into a request that waits for the link
 					c.propose(0, v)
 					want = append(want, v)
 				}

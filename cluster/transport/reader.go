@@ -37,6 +37,7 @@ func (l *lane) read() error {
 	if err := checkPreamble(first[:], l.kind); err != nil {
 		return err
 	}
+	l.greeted.Store(true)
 	for {
 		if err := r.next(); err != nil {
 			return err
