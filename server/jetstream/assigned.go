@@ -216,11 +216,11 @@ func (c *cluster) reply(ctx context.Context, q *clustered.Question) *clustered.R
 	if t == nil {
 		return &clustered.Reply{}
 	}
-	reply := &clustered.Reply{Led: true, Node: c.Self().ID}
+	reply := &clustered.Reply{Led: true}
 	if q.Config != nil {
 		reply.Error = t.ask(q)
 	}
-	if reply.Error == nil && (q.Kind == clustered.KindInfo || q.Kind == clustered.KindConfigure) {
+	if reply.Error == nil && q.Kind != clustered.KindCheck {
 		reply.Error = t.tell(ctx, reply)
 	}
 	if !t.leads() { // whatever has gone wrong is not the last word

@@ -20,7 +20,6 @@ type cluster struct {
 	service   *Service
 	asker     clustered.Asker
 	directory directory.Directory
-	leaders   clustered.Leaders
 	waiting   clustered.Waiting[*request]
 
 	mu       sync.Mutex // guards everything below
@@ -33,10 +32,9 @@ const tendEvery = time.Second
 // newCluster returns the part of a service that joins it to others.
 func newCluster(s *Service, view clustered.Cluster) *cluster {
 	c := &cluster{Cluster: view, service: s, replicas: make(map[uint64]*replica)}
-	c.asker = clustered.Asker{Cluster: c, Local: c.reply}
-	c.leaders.Ask = c.asker.Leads
+	c.asker = clustered.Asker{Cluster: view, Local: c.reply}
 	c.directory = directory.Directory{
-		Context: s.ctx, Cluster: c, Asker: &c.asker, ServerName: s.cfg.ServerName, ServerID: s.cfg.ServerID, Domain: s.cfg.Domain,
+		Context: s.ctx, Cluster: view, Asker: &c.asker, ServerName: s.cfg.ServerName, ServerID: s.cfg.ServerID, Domain: s.cfg.Domain,
 		Tell: s.events.system,
 	}
 	c.waiting.Judge = func(r *request, late bool) clustered.Verdict { return c.judge(r, late) }
@@ -59,14 +57,6 @@ func (c *cluster) judge(r *request, late bool) clustered.Verdict {
 	return clustered.Judge(c, clustered.Case{
 		Endpoint: r.call.Endpoint, Account: r.account.account.Name(), Stream: r.call.Stream, Led: t.leads(), Late: late,
 	})
-}
-
-// StreamLeader returns the id of the server that leads a stream, empty if none is known to, whether this server has it or not.
-func (c *cluster) StreamLeader(a *clustered.Assignment) string {
-	if leader := c.Cluster.StreamLeader(a); leader != "" || c.replica(a.ID) != nil {
-		return leader
-	}
-	return c.leaders.Of(a)
 }
 
 // concerns tells whether this server may have to answer a request, so that it is worth keeping.

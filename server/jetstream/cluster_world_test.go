@@ -246,7 +246,7 @@ func (m *member) groupOf(id uint64) *group {
 }
 
 func (m *member) StreamLeader(a *clustered.Assignment) string {
-	if g := m.groupOf(a.ID); g != nil && slices.Contains(a.Peers, m.node.ID) {
+	if g := m.groupOf(a.ID); g != nil {
 		if l := g.leads(); l != nobody {
 			return m.world.members[l].node.ID
 		}

@@ -17,8 +17,6 @@ type Kind string
 // The kinds of questions. All but KindUsage and KindStreams are about one stream, by its id, and answered by the server that
 // leads it; others reply that they do not.
 const (
-	// KindLed asks for nothing but whether the server leads a stream.
-	KindLed Kind = "led"
 	// KindInfo asks for the info of a stream.
 	KindInfo Kind = "info"
 	// KindStreams asks for the infos of those of the named streams that the server leads.
@@ -42,8 +40,6 @@ type Question struct {
 
 // Reply is what it is told.
 type Reply struct {
-	// Node is the server that replies.
-	Node string `json:"node,omitempty"`
 	// Error refuses what was asked for.
 	Error *api.Error `json:"error,omitempty"`
 	// Led is false where another server leads the stream, and nothing else is said then.
@@ -141,21 +137,6 @@ func (a *Asker) candidates(s *Assignment) []string {
 	if leader := a.Cluster.StreamLeader(s); leader != "" {
 		return []string{leader}
 	}
-	return a.reached(s)
-}
-
-// Leads asks the servers that have a stream which of them leads it, and returns its id, empty for none.
-func (a *Asker) Leads(ctx context.Context, s *Assignment) string {
-	for _, r := range a.All(ctx, a.reached(s), &Question{Kind: KindLed, ID: s.ID}) {
-		if r.Led {
-			return r.Node
-		}
-	}
-	return ""
-}
-
-// reached returns the servers that have a stream and can be reached.
-func (a *Asker) reached(s *Assignment) []string {
 	self := a.Cluster.Self().ID
 	var nodes []string
 	for _, p := range s.Peers {

@@ -88,8 +88,7 @@ type View interface {
 	Speaks() bool
 	// Stream returns the assignment of a stream.
 	Stream(account, name string) (*Assignment, bool)
-	// StreamLeader returns the id of the server that is known to lead a stream, empty for none. Of a stream that this server does
-	// not have it need not know.
+	// StreamLeader returns the id of the server that is known to lead a stream, empty for none.
 	StreamLeader(a *Assignment) string
 	// Online reports whether a server can be reached, by its id.
 	Online(node string) bool

@@ -1,8 +1,6 @@
 package clustered_test
 
 import (
-	"context"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -68,43 +66,5 @@ func TestWaiting(t *testing.T) {
 		if w.Add("after the end") {
 			t.Error("a request waits after the end")
 		}
-	})
-}
-
-// TestLeaders asks once, remembers for a while, and never makes who wants to know wait.
-func TestLeaders(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		answer, asked := "", 0
-		l := clustered.Leaders{Ask: func(_ context.Context, a *clustered.Assignment) string {
-			time.Sleep(10 * time.Millisecond)
-			mu.Lock()
-			defer mu.Unlock()
-			asked++
-			return answer
-		}}
-		set := func(node string) {
-			mu.Lock()
-			defer mu.Unlock()
-			answer = node
-		}
-		a := &clustered.Assignment{ID: 1}
-		var got []string
-		look := func(pause time.Duration) {
-			got = append(got, l.Of(a))
-			time.Sleep(pause)
-		}
-		look(100 * time.Millisecond) // is not known, and asked
-		set("x")
-		look(100 * time.Millisecond) // nobody led; asked again
-		look(100 * time.Millisecond) // x
-		set("y")
-		look(3 * time.Second) // still x: that was a moment ago
-		look(time.Second)     // still x, and asked
-		look(0)               // y
-		if want := []string{"", "", "x", "x", "x", "y"}; !slices.Equal(got, want) || asked != 3 {
-			t.Errorf("got %q after %d questions, want %q after 3", got, asked, want)
-		}
-		synctest.Wait()
 	})
 }
