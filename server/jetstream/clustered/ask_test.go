@@ -147,6 +147,7 @@ func TestShow(t *testing.T) {
 	}}
 	one := &clustered.Status{Leader: clustered.Node{ID: "ida", Name: "a"}, Since: since, Replicas: []clustered.Replica{{Node: clustered.Node{ID: "ida", Name: "a"}}}}
 	none := &clustered.Status{Replicas: status.Replicas[:1]}
+	peers := []string{"ida", "idb", "idc"}
 	moving := &clustered.Moving{Since: since, From: 1, Step: "waiting", Kind: "catchup"}
 	const group = `"raft_group":"G",`
 	const others = `"system_account":true,"traffic_account":"$SYS","replicas":[{"name":"a","current":true,"active":1000000000,"peer":"ida"}`
@@ -156,12 +157,12 @@ func TestShow(t *testing.T) {
 		want   string
 	}{
 		"group": {
-			&clustered.Assignment{Group: "G"}, status,
+			&clustered.Assignment{Group: "G", Peers: peers}, status,
 			`{"name":"C",` + group + `"leader":"b","leader_since":"1970-01-01T00:00:01Z",` + others +
 				`,{"name":"c","current":false,"offline":true,"active":3600000000000,"lag":5,"peer":"idc"}]}`,
 		},
-		"alone":     {&clustered.Assignment{}, one, `{"name":"C","leader":"a"}`},
-		"no leader": {&clustered.Assignment{Group: "G"}, none, `{"name":"C",` + group + others + `]}`},
+		"alone":     {&clustered.Assignment{Group: "S-R1F-x", Peers: peers[:1]}, one, `{"name":"C","leader":"a"}`},
+		"no leader": {&clustered.Assignment{Group: "G", Peers: peers}, none, `{"name":"C",` + group + others + `]}`},
 		"moving": {
 			&clustered.Assignment{Moving: moving}, one,
 			`{"name":"C","leader":"a","desired":{"created":"1970-01-01T00:00:01Z","name":"C","origin":{"replicas":1},"status":{"description":"waiting","type":"catchup"}}}`,

@@ -42,7 +42,7 @@ type Assignment struct {
 	Account string
 	Config  config.Stream // must not be changed
 	Created time.Time
-	// Group is the name of its raft group as it is shown, empty for a stream that one server has alone.
+	// Group is the name of its raft group as it is shown, if several servers have it.
 	Group string
 	Peers []string // ids of the servers that have it
 	// Moving is set while the stream is on its way to other servers, or to more or fewer of them.

@@ -8,13 +8,12 @@ const systemAccount = "$SYS"
 // Show returns what infos say about the servers that have a stream. A consumer rides in its
 // stream's group, and shows the same.
 func Show(cluster string, a *Assignment, s *Status) *api.Cluster {
-	out := &api.Cluster{Name: cluster, Group: a.Group, Leader: s.Leader.Name}
-	if a.Group != "" {
-		out.SystemAccount, out.TrafficAccount = true, systemAccount
-	}
-	if a.Group != "" && s.Leader.ID != "" && !s.Since.IsZero() {
-		since := s.Since.UTC()
-		out.LeaderSince = &since
+	out := &api.Cluster{Name: cluster, Leader: s.Leader.Name}
+	if len(a.Peers) > 1 { // one server alone needs no group
+		out.Group, out.SystemAccount, out.TrafficAccount = a.Group, true, systemAccount
+		if since := s.Since.UTC(); s.Leader.ID != "" && !s.Since.IsZero() {
+			out.LeaderSince = &since
+		}
 	}
 	for i := range s.Replicas {
 		if r := &s.Replicas[i]; r.ID != s.Leader.ID {
