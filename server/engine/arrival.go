@@ -41,8 +41,8 @@ func (w *worker) arrive(r *route, m *frames.Frame) {
 		if !ok {
 			return
 		}
-		if i := e.groupOf(name); i >= 0 {
-			w.deliverToGroup(e.queues[i], header, f)
+		if i := e.groupOf(name); i < 0 || !w.deliverToGroup(e.queues[i], header, f) {
+			w.passOn(e, m, name)
 		}
 		rest = others
 	}
@@ -67,8 +67,8 @@ func (w *worker) arriveSlow(r *route, m *frames.Frame, e *entry) {
 		if !ok {
 			break
 		}
-		if i := e.groupOf(name); i >= 0 {
-			w.sendToGroup(e.queues[i])
+		if i := e.groupOf(name); i < 0 || !w.sendToGroup(e.queues[i]) {
+			w.passOn(e, m, name)
 		}
 		rest = others
 	}

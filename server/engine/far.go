@@ -43,6 +43,7 @@ type abroad struct {
 	frame    frames.Frame
 	unserved []int    // places of the queue groups that no member here got the message at hand for
 	picked   [][]byte // for each server the groups that were picked there
+	again    []byte   // the group of a message that is passed on
 }
 
 // remoteOf returns who owns a subscription that stands for another server, and its weight; nil for any other.
@@ -169,6 +170,30 @@ func (w *worker) pick(x *far, queue string) [][]byte {
 		}
 	}
 	return picked
+}
+
+// passOn sends a message of another server on to a third one, for a queue group whose members have left this server while it
+// was on the way here: or a service that moves would lose the requests of a moment. It is sent on once at most.
+func (w *worker) passOn(e *entry, m *frames.Frame, group []byte) {
+	if e.flags&entryFar == 0 || m.Flags&frames.Again != 0 {
+		return
+	}
+	x := e.beyond.far
+	i := slices.IndexFunc(x.groups, func(g farGroup) bool { return g.name == string(group) })
+	if i < 0 {
+		return
+	}
+	to := w.pickServer(x, &x.groups[i])
+	if to < 0 {
+		return
+	}
+	w.far.again, _ = frames.AppendQueue(w.far.again[:0], x.groups[i].name)
+	h := frames.Head{
+		Number: x.servers[to].number, Flags: m.Flags | frames.Again, Queues: w.far.again, Subject: m.Subject, Told: m.Told,
+		ReplyBytes: len(m.Reply), HeaderBytes: m.HeaderBytes, BodyBytes: m.BodyBytes, TailBytes: len(m.Tail),
+	}
+	s := w.stageHead(&x.servers[to], &h, chunks.OwnBytes(m.Tail))
+	s.Add(m.Tail)
 }
 
 // pickServer chooses one of the servers that have members of g, passing over those whose route is closing; -1 for none.

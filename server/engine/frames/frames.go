@@ -41,6 +41,8 @@ const (
 const (
 	// Service: a request to a service of the account, which does not go on into accounts that import streams.
 	Service = 1 << iota
+	// Again: it was for a queue group that had no member any more where it came first. It goes no further.
+	Again
 )
 
 const (
