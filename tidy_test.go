@@ -110,7 +110,7 @@ var layers = []layer{
 	{"cluster/meta/state", "subjects jetlog/config", ""},
 	{"cluster/meta/metatest", "", raft},
 	{"cluster/meta", "jetlog/vfs jetlog/config cluster/meta/state", raft + " " + raftbolt},
-	{"cluster/replicas", "cluster/group cluster/meta cluster/meta/state cluster/transport jetlog/checkpoint jetlog/command jetlog/config jetlog/entries jetlog/store", ""},
+	{"cluster/replicas", "cluster/group cluster/meta cluster/meta/state cluster/transport jetlog jetlog/checkpoint jetlog/command jetlog/config jetlog/entries jetlog/store", ""},
 	{
 		"cluster",
 		"subjects headers jetlog/vfs jetlog/wal jetlog/codec jetlog/config jetlog/command jetlog jetlog/segment jetlog/store",

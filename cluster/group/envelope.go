@@ -12,7 +12,7 @@ import (
 //
 //	version (1) | kind (1) | group (8) | instance (8) | number (8) | records
 //
-// with integers in little endian. Instance and number say which opened replica made it and as the how manieth, so that its
+// with integers in little endian. Instance and number say which opened replica made it and with which number, so that its
 // maker finds the proposals. The group is in it so that several groups may share one log of raft some day.
 const (
 	envelopeVersion = 1

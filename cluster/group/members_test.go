@@ -57,6 +57,7 @@ func TestReplaceWhileClientsPropose(t *testing.T) {
 		c := newCluster(t, 3, 3)
 		defer c.close()
 		done, stopped := make(chan struct{}), make(chan struct{})
+		old := c.nodes[:3:3]
 		go func() {
 			defer close(stopped)
 			for {
@@ -65,14 +66,13 @@ func TestReplaceWhileClientsPropose(t *testing.T) {
 					return
 				case <-time.After(20 * time.Millisecond):
 				}
-				for _, n := range c.nodes[:3] {
+				for _, n := range old {
 					if g := n.group(); g != nil && g.Status().Leads {
 						c.propose1(n, 0)
 					}
 				}
 			}
 		}()
-		old := c.nodes[:3:3]
 		for _, name := range []string{"m1", "m2", "m3"} {
 			c.leader().machine.flush()
 			c.grow(name)

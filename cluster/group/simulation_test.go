@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	seeds = flag.Uint64("seeds", 4, "how many seeds a simulation runs")
+	seeds = flag.Uint64("seeds", 2, "how many seeds a simulation runs")
 	from  = flag.Uint64("from", 1, "the first seed")
 )
 
@@ -34,7 +34,7 @@ func TestSimulation(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		for seed := *from; seed < *from+*seeds; seed++ {
 			t.Run(fmt.Sprintf("%d nodes, seed %d", n, seed), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { simulate(t, n, seed, 60) })
+				synctest.Test(t, func(t *testing.T) { simulate(t, n, seed, 40) })
 			})
 		}
 	}

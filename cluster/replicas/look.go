@@ -18,6 +18,8 @@ type watch struct {
 	missing time.Time // since when no leader is known, or one that is dead; zero if there is one
 	next    time.Time // no campaign before
 	tries   int
+	alone   time.Time // since when too few voters can be reached; zero if enough can
+	told    bool      // that it is so
 	managed time.Time
 	compare time.Time // when replicas are compared next
 	changes uint64    // as of the last comparison
@@ -30,6 +32,8 @@ const (
 	turn = 500 * time.Millisecond
 	// patience bounds the pauses between campaigns, which double.
 	patience = 10 * time.Second
+	// aloneTime is how long too few voters can be reached before the host is told.
+	aloneTime = 5 * time.Second
 	// hotTime is how long members are looked at every second after something has changed, coldEvery how often otherwise.
 	hotTime   = 30 * time.Second
 	hotEvery  = time.Second
@@ -78,7 +82,7 @@ func (h *Replicas) look(now time.Time) {
 // lookAsLeader has the group managed and compared from time to time.
 func (r *replica) lookAsLeader(now time.Time, g *group.Group) {
 	w := &r.watch
-	w.missing, w.tries = time.Time{}, 0
+	w.missing, w.tries, w.alone, w.told = time.Time{}, 0, time.Time{}, false
 	every := coldEvery
 	if now.UnixNano() < r.hot.Load() {
 		every = hotEvery
@@ -109,7 +113,10 @@ func (r *replica) lookForLeader(now time.Time, g *group.Group, leader string, re
 	w := &r.watch
 	voters := *r.voters.Load()
 	if leader != "" && reach.Majority(voters, leader) || !r.votes(voters) {
-		w.missing, w.tries = time.Time{}, 0
+		w.missing, w.tries, w.alone, w.told = time.Time{}, 0, time.Time{}, false
+		return
+	}
+	if r.lonely(now, voters, reach) {
 		return
 	}
 	if w.missing.IsZero() {
@@ -118,7 +125,7 @@ func (r *replica) lookForLeader(now time.Time, g *group.Group, leader string, re
 			w.next = w.next.Add(leaderless)
 		}
 	}
-	if now.Before(w.next) || !reach.Majority(voters, r.h.cfg.Self) {
+	if now.Before(w.next) {
 		return
 	}
 	w.tries++
@@ -128,6 +135,24 @@ func (r *replica) lookForLeader(now time.Time, g *group.Group, leader string, re
 		return
 	}
 	r.h.logger.Debug("campaigns for a group without a leader", "id", r.id, "leader", leader)
+}
+
+// lonely reports whether too few voters can be reached for anybody to lead, and tells the host if that lasts.
+func (r *replica) lonely(now time.Time, voters []string, reach *transport.Reach) bool {
+	w := &r.watch
+	if reach.Majority(voters, r.h.cfg.Self) {
+		w.alone, w.told = time.Time{}, false
+		return false
+	}
+	w.missing, w.tries = time.Time{}, 0
+	if w.alone.IsZero() {
+		w.alone = now
+	}
+	if !w.told && now.Sub(w.alone) >= aloneTime && r.h.cfg.QuorumLost != nil {
+		w.told = true
+		r.h.spawn(func() { r.h.cfg.QuorumLost(r.id) })
+	}
+	return true
 }
 
 // rank is how many of the voters that can be reached come before this server.

@@ -39,7 +39,7 @@ type Service interface {
 	Closed(id uint64)
 }
 
-// Config is what replicas are made of. All but Timing, Compare and Logger is needed.
+// Config is what replicas are made of. All but Timing, QuorumLost, CompareEvery and Logger is needed.
 type Config struct {
 	// Self is the node id of this server.
 	Self      string
@@ -49,6 +49,9 @@ type Config struct {
 	Service   Service
 	// Timing is that of the groups.
 	Timing group.Timing
+	// QuorumLost is told, by a goroutine of its own and once each time, that for some seconds too few servers of a stream's
+	// group could be reached. Nil for nobody.
+	QuorumLost func(id uint64)
 	// CompareEvery is how often the replicas of a stream that changes are compared; 10 minutes if zero.
 	CompareEvery time.Duration
 	// Logger gets what people should know; nil discards it.

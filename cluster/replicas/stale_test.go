@@ -180,6 +180,14 @@ func TestIsolatedLeader(t *testing.T) {
 		if s, _ = w.node("a").replicas.Status(a.ID); s.Term != before || s.Leads {
 			t.Errorf("cut off from all others it is %+v, and was in term %d", s, before)
 		}
+		for _, n := range w.nodes {
+			n.mu.Lock()
+			got := len(n.lost)
+			n.mu.Unlock()
+			if want := map[string]int{"a": 1}[n.name]; got != want {
+				t.Errorf("%s was told %d times that a quorum is lost, want %d", n.name, got, want)
+			}
+		}
 		w.net.HealAll()
 		w.publish(a.ID, 5)
 		w.settle(a.ID, 10, "a", "b", "c")

@@ -26,10 +26,11 @@ import (
 
 // world is a cluster of servers with real stores and groups; a meta group that is never lost stands in for the real one.
 type world struct {
-	t     *testing.T
+	t     testing.TB
 	net   *transporttest.Network
 	nodes []*node
 	cfg   replicas.Config // what all nodes have in common
+	bytes int64           // of the log of each store
 
 	mu      sync.Mutex // guards what follows
 	machine *state.Machine
@@ -49,11 +50,14 @@ type node struct {
 	transport *transport.Transport
 	replicas  *replicas.Replicas
 	service   *service
+	lost      []uint64 // streams whose quorum was lost
 }
 
 // newWorld starts servers. Everything about it must happen in a bubble.
-func newWorld(t *testing.T, names ...string) *world {
-	w := &world{t: t, net: transporttest.New(), machine: state.NewMachine(), behind: map[string]*state.View{}}
+func newWorld(t testing.TB, names ...string) *world { return newWorldOf(t, 4<<20, names...) }
+
+func newWorldOf(t testing.TB, bytes int64, names ...string) *world {
+	w := &world{t: t, bytes: bytes, net: transporttest.New(), machine: state.NewMachine(), behind: map[string]*state.View{}}
 	found := &state.Found{ClusterID: "cluster"}
 	for _, name := range names {
 		found.Members = append(found.Members, state.Member{Node: name, Name: name, Level: 1})
@@ -161,7 +165,7 @@ const dir = "/data/store"
 func (n *node) start() {
 	n.w.t.Helper()
 	s, _, err := store.Open(store.Config{
-		FS: n.disk, Dir: dir, LogBytes: 4 << 20, LogSegmentBytes: 256 << 10, ScrubBytes: -1, ReserveBytes: -1, Shards: 2, FactEntries: 8,
+		FS: n.disk, Dir: dir, LogBytes: n.w.bytes, LogSegmentBytes: n.w.bytes / 16, ScrubBytes: -1, ReserveBytes: -1, Shards: 2, FactEntries: 8,
 	})
 	if err != nil {
 		n.w.t.Fatalf("%s: %v", n.name, err)
@@ -175,6 +179,11 @@ func (n *node) start() {
 	service := &service{w: n.w, node: n.name, here: map[uint64]*hosted{}}
 	cfg := n.w.cfg
 	cfg.Self, cfg.Meta, cfg.Store, cfg.Transport, cfg.Service, cfg.Logger = n.name, n, s, tr, service, logger
+	cfg.QuorumLost = func(id uint64) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.lost = append(n.lost, id)
+	}
 	r, err := replicas.Open(cfg)
 	if err != nil {
 		n.w.t.Fatalf("%s: %v", n.name, err)
