@@ -37,8 +37,8 @@ func (m *Meta) start() error {
 	if err := m.begin(&f); err != nil {
 		return err
 	}
-	g := &group{notify: make(chan bool, 16)}
-	r, err := raft.NewRaft(m.config(g.notify), m.fsm, m.store, m.store, m.snapshots(), m.cfg.Raft())
+	g := &group{notify: make(chan bool, 16), trans: m.cfg.Raft()}
+	r, err := raft.NewRaft(m.config(g.notify), m.fsm, m.store, m.store, m.snapshots(), g.trans)
 	if err != nil {
 		return fmt.Errorf("start raft: %w", err)
 	}
@@ -51,7 +51,7 @@ func (m *Meta) start() error {
 	}
 	m.mu.Unlock()
 	if closed {
-		return r.Shutdown().Error()
+		return g.stop()
 	}
 	m.wg.Go(func() { m.observe(g) })
 	m.wg.Go(func() { m.follow(g) })
@@ -127,6 +127,16 @@ func votersOf(members int) int {
 	return members
 }
 
+// stop ends raft. Its transport goes first, since raft waits for what is on the way, also to servers that are not there.
+func (g *group) stop() error {
+	if closer, ok := g.trans.(raft.WithClose); ok {
+		if err := closer.Close(); err != nil {
+			return errors.Join(err, g.raft.Shutdown().Error())
+		}
+	}
+	return g.raft.Shutdown().Error()
+}
+
 // stop ends raft.
 func (m *Meta) stop() error {
 	m.mu.Lock()
@@ -137,7 +147,7 @@ func (m *Meta) stop() error {
 		return nil
 	}
 	g.leading.Store(false)
-	err := g.raft.Shutdown().Error()
+	err := g.stop()
 	m.leader.set("")
 	if err != nil {
 		return fmt.Errorf("stop raft: %w", err)

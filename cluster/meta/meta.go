@@ -48,6 +48,7 @@ type Meta struct {
 // group is raft as it runs. A rescue ends it and begins another one.
 type group struct {
 	raft    *raft.Raft
+	trans   raft.Transport
 	notify  chan bool
 	leading atomic.Bool // it leads and has applied all that was there before
 }
