@@ -2,8 +2,6 @@ package transport
 
 import "github.com/hashicorp/raft"
 
-// frame.bytes is what was reserved for it, which may be a little more than it has.
-
 // newFrame is an empty frame, with memory of one that was written before.
 func (t *Transport) newFrame(bytes int) *frame {
 	f, _ := t.frames.Get().(*frame)

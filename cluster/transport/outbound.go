@@ -23,9 +23,9 @@ const (
 
 // frame is one that goes out by itself: entries, a call, a chunk.
 type frame struct {
-	bufs  net.Buffers // all of it; what is not in memory belongs to others, who must not change it
+	bufs  net.Buffers // all of it; what is not in mem belongs to others, who must not change it
 	mem   []byte
-	bytes int
+	bytes int // that were reserved for it, perhaps a few more than it has
 }
 
 // outbound is what waits to be written to one link, in three classes. All control frames go first, since they are small
@@ -117,6 +117,9 @@ func (o *outbound) take(b *batch) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.waits = false
+	if len(o.control) == 0 && len(o.bulk) == 0 && len(o.chunks) == 0 {
+		return false
+	}
 	b.control, b.frames = o.control, o.frames
 	o.control, o.spare, o.frames = o.spare[:0], nil, 0
 	b.bulk = takeFrames(&o.bulk, b.bulk[:0], writeBytes)
@@ -135,7 +138,7 @@ func (o *outbound) take(b *batch) bool {
 		o.poke()
 	}
 	b.frames += uint64(len(b.bulk) + len(b.chunks))
-	return b.frames > 0
+	return true
 }
 
 // takeFrames moves frames until they have at least as many bytes.

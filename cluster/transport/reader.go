@@ -35,7 +35,7 @@ func (l *lane) read() error {
 		return fmt.Errorf("read what a link begins with: %w", err)
 	}
 	if err := checkPreamble(first[:], l.kind); err != nil {
-		return err
+		return l.complain(err)
 	}
 	l.greeted.Store(true)
 	for {
@@ -53,7 +53,7 @@ func (r *reader) next() error {
 	}
 	k, n := kind(head[4]), int(binary.LittleEndian.Uint32(head))-1
 	if n < 0 || k == 0 || k > kindLast || n > k.limit() {
-		return fmt.Errorf("a frame of kind %d and %d bytes is not allowed", k, n+1)
+		return r.l.complain(fmt.Errorf("a frame of kind %d and %d bytes is not allowed", k, n+1))
 	}
 	c := &r.l.peer.count
 	c.framesIn.Add(1)
@@ -73,7 +73,7 @@ func (r *reader) next() error {
 		if _, err := io.ReadFull(r.in, body); err != nil {
 			return fmt.Errorf("read a frame of %d bytes: %w", n, err)
 		}
-		return r.l.handle(k, body)
+		return r.l.accept(k, body)
 	}
 	return r.small(k, n)
 }
@@ -91,7 +91,7 @@ func (r *reader) small(k kind, n int) error {
 	if _, err := io.ReadFull(r.in, body); err != nil {
 		return fmt.Errorf("read a frame of %d bytes: %w", n, err)
 	}
-	return r.l.handle(k, body)
+	return r.l.accept(k, body)
 }
 
 func (r *reader) skip(n int) error {
@@ -131,6 +131,20 @@ func (r *reader) admit(k kind, n int) (wanted bool, err error) {
 		return false, nil
 	}
 	return true, nil
+}
+
+// accept handles a frame, or says aloud why not.
+func (l *lane) accept(k kind, body []byte) error {
+	if err := l.handle(k, body); err != nil {
+		return l.complain(err)
+	}
+	return nil
+}
+
+// complain logs what the peer does wrong.
+func (l *lane) complain(err error) error {
+	l.t.log.Warn("a raft link is closed because of what the peer sends", "peer", l.peer.node, "kind", l.kind.String(), "reason", err)
+	return err
 }
 
 // handle handles a frame. Bodies of entries, snapshots and those above scratchBytes belong to it; others are valid until
