@@ -10,7 +10,7 @@ import (
 	"runnel/jetlog/manifest"
 )
 
-// ErrDamaged: a description is not what was sent.
+// ErrDamaged is the error for a description that is not what was sent.
 var ErrDamaged = errors.New("description of a replica is damaged")
 
 // version is the first byte of a description.

@@ -19,7 +19,7 @@ type File = checkpoint.File
 // Fetch opens a file of another member, from an offset on.
 type Fetch = checkpoint.Fetch
 
-// ErrNoCheckpoint: the stream has no state of its own yet.
+// ErrNoCheckpoint is the error for a replica that has no state of its own yet.
 var ErrNoCheckpoint = errors.New("stream has no state yet")
 
 // Checkpoint is a replica as of its last flush: what another member begins with. What it needs stays on the disk until

@@ -101,7 +101,7 @@ func (s *Store) Wipe(t *Stream) (*Stream, error) {
 // relieve lets the log use the segments again that only idle groups keep, and those that have halted, when it is short of
 // space.
 func (s *Store) relieve() error {
-	for done := (wal.Position(0)); ; {
+	for done := wal.Position(0); ; {
 		stats := s.log.Stats()
 		pinned, ok := s.log.Pinned()
 		if !ok || stats.UsedBytes < stats.MaxBytes/4 || pinned.Last <= done {

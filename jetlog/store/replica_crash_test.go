@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
 
@@ -24,9 +25,7 @@ type replicaPromises struct {
 func (p *replicaPromises) copy() *replicaPromises {
 	c := *p
 	c.hashes = map[uint64]uint64{}
-	for k, v := range p.hashes {
-		c.hashes[k] = v
-	}
+	maps.Copy(c.hashes, p.hashes)
 	return &c
 }
 
