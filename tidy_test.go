@@ -100,7 +100,8 @@ var layers = []layer{
 	{"server/jetstream/lanes", "", ""},
 	{"server/jetstream/overload", "", ""},
 	{"server/jetstream/alarm", "", ""},
-	{"server/monitor", "subjects jetlog/config server/jetstream/api", metrics},
+	{"cluster/survey", "", ""},
+	{"server/monitor", "subjects jetlog/config cluster/survey server/jetstream/api", metrics},
 	{"server/websocket", "", compress + " " + ws},
 	{"server/logs", "", ""},
 	{"cluster/mesh", "", compress + "/s2"},
@@ -132,7 +133,7 @@ var layers = []layer{
 	{"server/engine/peers", "subjects server/accounts", ""},
 	{"server/engine", "subjects headers cluster/mesh server/wire server/accounts server/monitor server/websocket server/logs server/msgtrace server/engine/chunks server/engine/replies server/engine/reserved server/engine/latency server/engine/interest server/engine/intern server/engine/sockets server/engine/outbound server/engine/lines server/engine/frames server/engine/demand server/engine/peers", ""},
 	// 4: services on the bus.
-	{"server/system", "subjects headers server/wire server/accounts server/monitor server/logs server/msgtrace server/engine", compress + "/s2"},
+	{"server/system", "subjects headers cluster/survey server/wire server/accounts server/monitor server/logs server/msgtrace server/engine", compress + "/s2"},
 	{"server/jetstream/backup", "subjects headers jetlog/config jetlog/command jetlog jetlog/body", compress + "/s2"},
 	{
 		"server/jetstream/ingest",
@@ -153,16 +154,17 @@ var layers = []layer{
 	{"server/replication/leaders", "", ""},
 	{
 		"server/replication",
-		"jetlog/config jetlog/store jetlog/vfs cluster/group cluster/mesh cluster/meta cluster/meta/state cluster/transport " +
+		"jetlog/config jetlog/store jetlog/vfs cluster/group cluster/mesh cluster/meta cluster/meta/state cluster/survey cluster/transport " +
 			"server/jetstream/api server/jetstream/clustered server/replication/leaders",
 		raft,
 	},
+	{"server/replication/shown", "cluster/group cluster/meta/state server/jetstream/clustered server/monitor server/replication", ""},
 	{"server/membership", "cluster/mesh", ""},
 	{"server/clustering", "conf cluster/mesh server/membership", crypto},
 	{
 		"server",
 		"subjects headers conf jetlog/vfs jetlog jetlog/seal jetlog/segment jetlog/wal jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
-			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/deadlines server/preamble server/operator server/operator/requests server/operator/resolver server/sharing cluster/mesh cluster/meta cluster/meta/state cluster/replicas cluster/transport server/handshake server/membership server/clustering server/jetstream/clustered server/replication",
+			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/deadlines server/preamble server/operator server/operator/requests server/operator/resolver server/sharing cluster/mesh cluster/meta cluster/meta/state cluster/replicas cluster/survey cluster/transport server/handshake server/membership server/clustering server/jetstream/clustered server/replication server/replication/shown",
 		nkeys,
 	},
 	{"server/servertest", "conf server", natsgo},

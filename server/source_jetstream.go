@@ -8,9 +8,8 @@ import (
 	"runnel/conf"
 	"runnel/server/jetstream"
 	"runnel/server/jetstream/api"
-	"runnel/server/jetstream/clustered"
 	"runnel/server/monitor"
-	"runnel/server/replication"
+	"runnel/server/replication/shown"
 )
 
 // JetStream implements monitor.Source.
@@ -37,40 +36,11 @@ func (src source) JetStream() (monitor.JetStream, bool) {
 	}
 	js.LedStreams, js.LedConsumers = js.Streams, js.Consumers
 	if r := src.s.replicated.Replication; r != nil {
-		js.Meta = metaCluster(r)
+		js.Meta = shown.MetaCluster(r)
 		js.LedStreams = r.LedStreams()
-		js.Problems = append(js.Problems, behind(r)...)
+		js.Problems = append(js.Problems, shown.Behind(r)...)
 	}
 	return js, true
-}
-
-// metaCluster is the meta group as monitoring shows it.
-func metaCluster(r *replication.Replication) *monitor.MetaCluster {
-	s := r.Meta()
-	m := &monitor.MetaCluster{
-		Name: r.Name(), Leader: s.Leader.Name, Peer: s.Leader.ID, Size: len(s.Replicas), Quorum: r.Quorum(), Leads: r.Leads(),
-	}
-	for i := range s.Replicas {
-		if p := &s.Replicas[i]; p.ID != s.Leader.ID {
-			m.Replicas = append(m.Replicas, clustered.ShowReplica(p))
-		}
-	}
-	switch err := r.Err(); {
-	case err != nil:
-		m.Waiting = "JetStream has not established contact with a meta leader: " + err.Error()
-	case !r.Led():
-		m.Waiting = "JetStream has not established contact with a meta leader"
-	}
-	return m
-}
-
-// behind are the streams that this server was given and does not have as they are.
-func behind(r *replication.Replication) []monitor.Problem {
-	var list []monitor.Problem
-	for a, text := range r.Behind() {
-		list = append(list, monitor.Problem{Account: a.Account, Stream: a.Config.Name, Text: text, Down: true})
-	}
-	return list
 }
 
 // problem puts into words what is wrong with a stream.

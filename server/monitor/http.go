@@ -44,6 +44,7 @@ func routes() []route {
 		{"/accstatz", "", "Account figures", true, page((*Pages).Accstatz)},
 		{"/jsz", "", "JetStream", true, page((*Pages).Jsz)},
 		{"/routez", "", "Routes", true, page((*Pages).Routez)},
+		{"/clusterz", "", "Cluster", true, func(p *Pages, _ url.Values) (any, error) { return p.Clusterz() }},
 		{"/gatewayz", "", "Gateways", true, page((*Pages).Gatewayz)},
 		{"/leafz", "", "Leaf nodes", true, page((*Pages).Leafz)},
 		{"/raftz", "", "Raft groups", false, raftPage},
@@ -72,7 +73,7 @@ func page[O any, P interface {
 
 func raftPage(p *Pages, query url.Values) (any, error) {
 	groups, err := page((*Pages).Raftz)(p, query)
-	if err == nil && len(groups.(map[string]map[string]struct{})) == 0 {
+	if err == nil && len(groups.(map[string]map[string]RaftGroup)) == 0 {
 		return nil, errNoRaft
 	}
 	return groups, err

@@ -16,7 +16,7 @@ import (
 )
 
 func TestHandlerServesAllPaths(t *testing.T) {
-	want := strings.Fields("/ /varz /connz /subsz /subscriptionsz /accountz /accstatz /jsz /routez /gatewayz /leafz " +
+	want := strings.Fields("/ /varz /connz /subsz /subscriptionsz /accountz /accstatz /jsz /routez /clusterz /gatewayz /leafz " +
 		"/raftz /ipqueuesz /debug/vars /healthz /stacksz /metrics")
 	if got := monitor.Paths(); len(got) != len(want) {
 		t.Errorf("got paths %q, want %q", got, want)
@@ -30,7 +30,7 @@ func TestHandlerServesAllPaths(t *testing.T) {
 		for _, path := range want {
 			w := get(h, prefix+path)
 			code := http.StatusOK
-			if path == "/raftz" {
+			if path == "/raftz" || path == "/clusterz" {
 				code = http.StatusNotFound
 			}
 			if w.Code != code {

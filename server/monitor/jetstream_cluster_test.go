@@ -3,8 +3,11 @@ package monitor_test
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
+	"strings"
 	"testing"
 
+	"runnel/cluster/survey"
 	"runnel/server/jetstream/api"
 	"runnel/server/monitor"
 )
@@ -46,6 +49,48 @@ func TestJszCluster(t *testing.T) {
 	s.js.Meta.Leads = true
 	if _, err := newPages(s).Jsz(monitor.JszOptions{LeaderOnly: true}); err != nil {
 		t.Errorf("the leader: %v", err)
+	}
+}
+
+// TestRaftz checks what is said of raft groups, and which ones may be asked for.
+func TestRaftz(t *testing.T) {
+	s := newMember()
+	h := monitor.Handler(newPages(s), "")
+	if w := get(h, "/raftz"); w.Code != http.StatusNotFound {
+		t.Errorf("without groups: %d", w.Code)
+	}
+	s.groups = []monitor.RaftGroup{
+		{Account: "$SYS", Name: "_meta_", State: "LEADER"},
+		{Account: "A", Name: "S-R3F-x", State: "FOLLOWER", Peers: map[string]monitor.RaftPeer{"node-b": {Name: "b", Known: true}}},
+		{Account: "A", Name: "S-R3F-y", State: "OBSERVER"},
+	}
+	for path, want := range map[string]int{"/raftz": 3, "/raftz?acc=A": 2, "/raftz?acc=A&group=S-R3F-x": 1, "/raftz?group=_meta_": 1} {
+		var found map[string]map[string]monitor.RaftGroup
+		if err := json.Unmarshal(get(h, path).Body.Bytes(), &found); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, groups := range found {
+			n += len(groups)
+		}
+		if n != want {
+			t.Errorf("%s: %d groups, want %d", path, n, want)
+		}
+	}
+}
+
+// TestClusterz checks the page of a cluster, and of a server alone.
+func TestClusterz(t *testing.T) {
+	s := newJetStream()
+	h := monitor.Handler(newPages(s), "")
+	if w := get(h, "/clusterz"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "keeps no streams together") {
+		t.Errorf("alone: %d %s", w.Code, w.Body)
+	}
+	s.survey = &survey.Report{Cluster: "east", Servers: []survey.Server{{Name: "a", SafeToStop: true}}}
+	w := get(h, "/clusterz")
+	var got survey.Report
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || got.Cluster != "east" || !got.Servers[0].SafeToStop {
+		t.Errorf("got %s, %v", w.Body, err)
 	}
 }
 

@@ -160,18 +160,3 @@ func worstFirst(problems []Problem) []Problem {
 	})
 	return problems
 }
-
-// RaftzOptions are the parameters of the raft groups page.
-type RaftzOptions struct {
-	Account string // only groups of this account
-	Group   string // only this group
-}
-
-func (o *RaftzOptions) parameters() []parameter {
-	return []parameter{text("acc", "account", &o.Account), text("group", "group", &o.Group)}
-}
-
-// Raftz returns raft groups by account and name. A server alone has none.
-func (p *Pages) Raftz(RaftzOptions) (map[string]map[string]struct{}, error) {
-	return map[string]map[string]struct{}{}, nil
-}

@@ -59,6 +59,7 @@ type Source interface {
 	Health() error
 
 	JetStreamSource
+	ClusterSource
 }
 
 // Identity says who a server is. It changes only with a configuration reload.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"runnel/cluster/survey"
 	"runnel/server/monitor"
 )
 
@@ -33,6 +34,9 @@ type fakeSource struct {
 	jsAccounts []monitor.JetStreamAccount
 	jsStreams  map[string][]monitor.StreamDetail // by account
 	queries    []monitor.StreamQuery             // that were asked
+
+	survey *survey.Report // nil for a server alone
+	groups []monitor.RaftGroup
 }
 
 func (s *fakeSource) Identity() monitor.Identity     { return s.server.Identity }
@@ -141,6 +145,10 @@ func (s *fakeSource) JetStream() (monitor.JetStream, bool) {
 func (s *fakeSource) JetStreamAccounts() []monitor.JetStreamAccount {
 	return slices.Clone(s.jsAccounts)
 }
+
+func (s *fakeSource) Survey() (*survey.Report, error) { return s.survey, nil }
+
+func (s *fakeSource) RaftGroups() []monitor.RaftGroup { return s.groups }
 
 func (s *fakeSource) JetStreamStreams(account string, q monitor.StreamQuery) iter.Seq[monitor.StreamDetail] {
 	s.queries = append(s.queries, q)

@@ -112,6 +112,7 @@ func New(cfg Config) (*Replication, error) {
 		Authorized: func(peer mesh.Member) bool { return peer.JetStream && peer.Node != "" },
 	})
 	r.transport.Serve(serviceCall, transport.Service{Handle: r.answer, MaxBytes: answerMax})
+	r.transport.Serve(surveyCall, transport.Service{Handle: r.answerSurvey, MaxBytes: answerMax})
 	r.transport.Serve(leaderCall, transport.Service{Handle: r.hear, MaxBytes: answerMax})
 	return r, nil
 }
@@ -288,11 +289,13 @@ func (r *Replication) hear(_ context.Context, from string, notice []byte) ([]byt
 	return nil, r.leaders.Hear(from, notice)
 }
 
+var errStarting = errors.New("this server is still starting")
+
 // answer has the service answer a question of another server.
 func (r *Replication) answer(ctx context.Context, _ string, question []byte) ([]byte, error) {
 	s := r.service.Load()
 	if s == nil {
-		return nil, errors.New("this server is still starting")
+		return nil, errStarting
 	}
 	return (*s).Answer(ctx, question)
 }

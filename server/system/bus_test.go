@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"runnel/cluster/survey"
 	"runnel/server/monitor"
 	"runnel/server/system"
 	"runnel/subjects"
@@ -237,6 +238,10 @@ func (s *fakeSource) JetStreamAccounts() []monitor.JetStreamAccount {
 	defer s.mu.Unlock()
 	return slices.Clone(s.jetStream)
 }
+
+func (*fakeSource) Survey() (*survey.Report, error) { return nil, nil }
+
+func (*fakeSource) RaftGroups() []monitor.RaftGroup { return nil }
 
 func (s *fakeSource) JetStreamStreams(account string, _ monitor.StreamQuery) iter.Seq[monitor.StreamDetail] {
 	return slices.Values([]monitor.StreamDetail{{Name: "ORDERS-" + account}})

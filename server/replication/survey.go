@@ -1,0 +1,144 @@
+package replication
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"runnel/cluster/meta/state"
+	"runnel/cluster/survey"
+)
+
+// surveyCall asks a server for the streams that it leads.
+const surveyCall = "survey"
+
+// surveyTime bounds how long the other servers are waited for.
+const surveyTime = 3 * time.Second
+
+// Survey asks all servers that can be reached what they lead, and puts it together. It takes a moment: it is for people and
+// for what they automate, not for probes.
+func (r *Replication) Survey(ctx context.Context) (*survey.Report, error) {
+	if r.meta == nil {
+		return nil, errStarting
+	}
+	s, v := r.meta.Status(), r.meta.View()
+	out := &survey.Report{
+		Cluster: r.Name(), By: r.cfg.Self.Name, Time: time.Now().UTC(), Voters: s.Voters, Quorum: s.Quorum, Waiting: r.meta.Waiting(),
+	}
+	if s.Leader != "" {
+		out.MetaLeader = named(v, s.Leader).Name
+	}
+	for _, p := range s.Peers {
+		out.Servers = append(out.Servers, survey.Server{
+			Node: p.Node, Name: p.Name, Online: p.Online, Leader: p.Node == s.Leader, Voter: p.Voter,
+			Current: p.Current, Lag: p.Lag, StoreBytes: p.Usage.StoreBytes, FreeBytes: p.Usage.FreeBytes,
+		})
+	}
+	led := r.gather(ctx, out)
+	var streams []survey.Stream
+	for a := range v.All() {
+		streams = append(streams, r.survey(v, a, led[a.ID]))
+	}
+	survey.Judge(out, streams)
+	return out, nil
+}
+
+// gather asks all servers what they lead, and notes those that do not say.
+func (r *Replication) gather(ctx context.Context, out *survey.Report) map[uint64]*survey.Stream {
+	ctx, cancel := context.WithTimeout(ctx, surveyTime)
+	defer cancel()
+	led := make(map[uint64]*survey.Stream)
+	add := func(list []survey.Stream) {
+		for i := range list {
+			led[list[i].ID] = &list[i]
+		}
+	}
+	add(r.led())
+	v := r.meta.View()
+	var mu sync.Mutex // guards led and out
+	var asking sync.WaitGroup
+	for _, node := range r.reached() {
+		if v.Member(node) == nil {
+			continue
+		}
+		asking.Go(func() {
+			list, err := r.ask(ctx, node)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				out.Silent = append(out.Silent, named(v, node).Name)
+				return
+			}
+			add(list)
+		})
+	}
+	asking.Wait()
+	return led
+}
+
+// ask asks one server what it leads.
+func (r *Replication) ask(ctx context.Context, node string) ([]survey.Stream, error) {
+	answer, err := r.transport.Call(ctx, node, surveyCall, nil)
+	if err != nil {
+		return nil, err
+	}
+	var list []survey.Stream
+	if err := json.Unmarshal(answer, &list); err != nil {
+		return nil, fmt.Errorf("what server %s leads: %w", node, err)
+	}
+	return list, nil
+}
+
+// answerSurvey tells what this server leads.
+func (r *Replication) answerSurvey(context.Context, string, []byte) ([]byte, error) {
+	if r.service.Load() == nil {
+		return nil, errStarting
+	}
+	return json.Marshal(r.led())
+}
+
+// led are the streams that this server leads.
+func (r *Replication) led() []survey.Stream {
+	list := []survey.Stream{}
+	for a := range r.meta.View().All() {
+		if !a.On(r.node) {
+			continue
+		}
+		s, ok := r.groups.Status(a.ID)
+		if !ok || !s.Leads {
+			continue
+		}
+		t := survey.Stream{ID: a.ID, Leader: r.node, Replicas: []survey.Replica{{Node: r.node, Voter: s.Voter, Current: true}}}
+		for i := range s.Peers {
+			p := &s.Peers[i]
+			t.Replicas = append(t.Replicas, survey.Replica{
+				Node: p.Node, Voter: p.Voter, Current: p.Current, Offline: p.Offline || !r.Online(p.Node), Lag: p.Lag,
+			})
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// survey joins an assignment with what its leader says of it, nil if nobody says that it leads.
+func (r *Replication) survey(v *state.View, a *state.Assignment, led *survey.Stream) survey.Stream {
+	out := survey.Stream{ID: a.ID, Account: a.Account, Name: a.Config.Name, Moving: a.Desired != nil}
+	known := make(map[string]survey.Replica)
+	if led != nil {
+		out.Leader = named(v, led.Leader).Name
+		for _, p := range led.Replicas {
+			known[p.Node] = p
+		}
+	}
+	for _, node := range a.Peers {
+		p, ok := known[node]
+		if !ok { // it is not known whether it has a vote yet, so it is not said that it lacks one
+			p = survey.Replica{Node: node, Voter: led == nil, Offline: !r.Online(node)}
+		}
+		p.Name = named(v, node).Name
+		out.Replicas = append(out.Replicas, p)
+	}
+	return out
+}
