@@ -284,6 +284,9 @@ func (e *Engine) describe(c *Conn) *latency.Client {
 	who.Start, who.Host, who.ID, who.User = &start, c.meta.IP, c.ID(), c.User()
 	who.Name, who.Language, who.Version = about.Name, about.Lang, about.Version
 	who.Server, who.Kind, who.ClientType = e.serverName, "Client", c.meta.ClientType()
+	if e.routing != nil && e.routing.cfg.Cluster != nil {
+		who.Cluster = e.routing.cfg.Cluster()
+	}
 	return who
 }
 

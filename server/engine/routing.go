@@ -35,7 +35,7 @@ type routing struct {
 const tellBytes = 16 << 10
 
 func openRouting(e *Engine, cfg *RouteConfig, imports, exports *accounts.Bounds) *routing {
-	x := &routing{engine: e, cfg: cfg, imports: imports, exports: exports, demand: demand.New(imports)}
+	x := &routing{engine: e, cfg: cfg, imports: imports, exports: exports, demand: demand.New(imports, e.requests.Prefix()+">")}
 	x.routes.Store(new([]*route))
 	return x
 }
@@ -212,7 +212,7 @@ func (e *Engine) refreshDemand() {
 // expectAnswers has answers to requests in account a, to whoever asked by this server, sent here.
 func (e *Engine) expectAnswers(a *accounts.Account) {
 	if e.routing != nil {
-		e.routing.demand.Keep(a, e.requests.Prefix()+">")
+		e.routing.demand.Expect(a)
 	}
 }
 

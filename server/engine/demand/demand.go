@@ -25,9 +25,13 @@ type Change struct {
 
 // Table has the demand of all accounts. It is made by New and safe for concurrent use.
 type Table struct {
-	bounds *accounts.Bounds
+	bounds  *accounts.Bounds
+	answers string
 	// unsaid counts the marks that Said has not taken back.
 	unsaid atomic.Int64
+
+	expecting sync.RWMutex // guards expected; mu is locked while it is held
+	expected  map[*accounts.Account]bool
 
 	mu      sync.Mutex // guards what follows and what is in it; nothing else is locked while it is held
 	wants   map[uint32]*wants
@@ -52,13 +56,13 @@ type entry struct {
 	own, count int
 	told       int
 	changed    bool
-	kept       bool     // by Keep
 	onward     []*entry // where own members count, too
 }
 
-// New returns an empty table. Others are told of what bounds cover only.
-func New(bounds *accounts.Bounds) *Table {
-	return &Table{bounds: bounds, wants: make(map[uint32]*wants)}
+// New returns an empty table. Others are told of what bounds cover only, and of the subject of answers, which is for
+// Expect.
+func New(bounds *accounts.Bounds, answers string) *Table {
+	return &Table{bounds: bounds, answers: answers, wants: make(map[uint32]*wants), expected: make(map[*accounts.Account]bool)}
 }
 
 // Add counts a subscription that has come (1) or gone (-1).
@@ -130,48 +134,42 @@ func (t *Table) bump(e *entry, by int) {
 	}
 }
 
-// Keep makes plain interest in subject last until Release, as long as the account is in use. It tells whether that is new.
-func (t *Table) Keep(a *accounts.Account, subject string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e := t.entry(a, key{subject: subject})
-	if e.kept {
-		return false
+// Expect makes plain interest in the subject of answers last until Release, as long as the account is in use. To ask
+// again costs little.
+func (t *Table) Expect(a *accounts.Account) {
+	if t.expects(a) {
+		return
 	}
-	e.kept = true
-	t.bump(e, 1)
-	return true
+	t.expecting.Lock()
+	defer t.expecting.Unlock()
+	if !t.expected[a] {
+		t.expected[a] = true
+		t.hold(a, 1)
+	}
 }
 
-// Release ends what Keep has made in accounts that are not in use.
+func (t *Table) expects(a *accounts.Account) bool {
+	t.expecting.RLock()
+	defer t.expecting.RUnlock()
+	return t.expected[a]
+}
+
+// Release ends what Expect has made in accounts that are not in use.
 func (t *Table) Release(used func(*accounts.Account) bool) {
-	for _, e := range t.kept() {
-		if !used(e.wants.account) {
-			t.release(e)
+	t.expecting.Lock()
+	defer t.expecting.Unlock()
+	for a := range t.expected {
+		if !used(a) {
+			delete(t.expected, a)
+			t.hold(a, -1)
 		}
 	}
 }
 
-func (t *Table) kept() (all []*entry) {
+func (t *Table) hold(a *accounts.Account, by int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, w := range t.wants {
-		for _, e := range w.entries {
-			if e.kept {
-				all = append(all, e)
-			}
-		}
-	}
-	return all
-}
-
-func (t *Table) release(e *entry) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if e.kept {
-		e.kept = false
-		t.bump(e, -1)
-	}
+	t.bump(t.entry(a, key{subject: t.answers}), by)
 }
 
 // Pending tells whether something was not said yet. It takes no lock.
@@ -210,7 +208,7 @@ func (t *Table) Said(marks int64) { t.unsaid.Add(-marks) }
 // weight is what others are told of e.
 func (t *Table) weight(e *entry) int {
 	switch {
-	case e.count <= 0 || !e.kept && !t.bounds.Covers(e.subject):
+	case e.count <= 0 || e.subject != t.answers && !t.bounds.Covers(e.subject):
 		return 0
 	case e.queue == "":
 		return 1

@@ -79,7 +79,7 @@ func (m mirror) hear(t *testing.T, x *demand.Table) string {
 }
 
 func TestCounts(t *testing.T) {
-	w, x, m := newWorld(t, false), demand.New(nil), make(mirror)
+	w, x, m := newWorld(t, false), demand.New(nil, "_R_.x.>"), make(mirror)
 	a := w.account("A")
 	for _, step := range []struct {
 		name string
@@ -93,7 +93,7 @@ func TestCounts(t *testing.T) {
 		{"comes and goes", func() { x.Add(a, "s.2", "", 1); x.Add(a, "s.2", "", -1) }, ""},
 		{"one goes", func() { x.Add(a, "s.1", "", -1); x.Add(a, "s.1", "q", -1) }, "A s.1 q=1"},
 		{"all go", func() { x.Add(a, "s.1", "", -1); x.Add(a, "s.1", "q", -1) }, "A  =0|A s.1 =0|A s.1 q=0"},
-		{"kept", func() { x.Keep(a, "_R_.x.>"); x.Keep(a, "_R_.x.>") }, "A _R_.x.> =1"},
+		{"kept", func() { x.Expect(a); x.Expect(a) }, "A _R_.x.> =1"},
 		{"still", func() { x.Release(func(*accounts.Account) bool { return true }) }, ""},
 		{"released", func() { x.Release(func(*accounts.Account) bool { return false }) }, "A  =0|A _R_.x.> =0"},
 	} {
@@ -108,7 +108,7 @@ func TestCounts(t *testing.T) {
 }
 
 func TestImports(t *testing.T) {
-	w, x, m := newWorld(t, true), demand.New(nil), make(mirror)
+	w, x, m := newWorld(t, true), demand.New(nil, "_R_.x.>"), make(mirror)
 	x.Add(w.account("B"), "b.1", "", 1)
 	x.Add(w.account("B"), "m.*", "q", 1)
 	x.Add(w.account("B"), "m.*", "q", 1)
@@ -135,10 +135,10 @@ func TestBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, x, m := newWorld(t, false), demand.New(bounds), make(mirror)
+	w, x, m := newWorld(t, false), demand.New(bounds, "_R_.x.>"), make(mirror)
 	x.Add(w.account("A"), "a.1", "", 1)
 	x.Add(w.account("A"), "b", "", 1)
-	x.Keep(w.account("A"), "_R_.x.>")
+	x.Expect(w.account("A"))
 	if got, want := m.hear(t, x), "A _R_.x.> =1|A a.1 =1"; got != want {
 		t.Errorf("told %q, want %q", got, want)
 	}
@@ -149,7 +149,7 @@ func TestBounds(t *testing.T) {
 func TestModel(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		w, x, m := newWorld(t, seed%2 == 0), demand.New(nil), make(mirror)
+		w, x, m := newWorld(t, seed%2 == 0), demand.New(nil, "_R_.x.>"), make(mirror)
 		type sub struct{ account, subject, queue string }
 		var all []sub
 		names, subjects, queues := []string{"A", "M", "B"}, []string{"s.1", "s.>", "m.*", "m.1", "b.*", "b.1", ">"}, []string{"", "", "q"}
@@ -173,7 +173,7 @@ func TestModel(t *testing.T) {
 		}
 		x.Refresh()
 		m.hear(t, x)
-		fresh, want := demand.New(nil), make(mirror)
+		fresh, want := demand.New(nil, "_R_.x.>"), make(mirror)
 		for _, s := range all {
 			fresh.Add(w.account(s.account), s.subject, s.queue, 1)
 		}

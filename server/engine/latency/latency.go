@@ -43,6 +43,7 @@ type Client struct {
 	Version    string        `json:"ver,omitempty"`
 	RTT        time.Duration `json:"rtt,omitempty"`
 	Server     string        `json:"server,omitempty"`
+	Cluster    string        `json:"cluster,omitempty"`
 	Kind       string        `json:"kind,omitempty"`
 	ClientType string        `json:"client_type,omitempty"`
 }

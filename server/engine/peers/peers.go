@@ -14,13 +14,19 @@ const (
 	// waitingMost bounds, in bytes, the interest of one route in accounts that are not in use here. What is dropped beyond
 	// is asked for again when the account is.
 	waitingMost = 32 << 20
-	// accountsMost bounds the accounts of one route.
+	// accountsMost bounds the accounts of one route, nameMost their names.
 	accountsMost = 1 << 20
+	nameMost     = 1 << 10
 	entryBytes   = 256 // about what an entry takes besides its texts
 )
 
-// ErrTooMany refuses an account beyond what one route may have.
-var ErrTooMany = errors.New("the other server has interest in too many accounts")
+// Errors refuse an account.
+var (
+	// ErrTooMany: beyond what one route may have.
+	ErrTooMany = errors.New("the other server has interest in too many accounts")
+	// ErrName: no account has such a name.
+	ErrName = errors.New("the other server has interest in an account with too long a name")
+)
 
 // Remote is one account on one route. It owns the plain subscriptions that stand for the other server.
 type Remote struct {
@@ -73,7 +79,10 @@ func (s *Set) Define(number uint32, name string) error {
 	if s.closed {
 		return nil
 	}
-	if len(s.remotes) >= accountsMost {
+	switch {
+	case len(name) > nameMost:
+		return ErrName
+	case len(s.remotes) >= accountsMost:
 		return ErrTooMany
 	}
 	for _, old := range [...]*Remote{s.remotes[number], s.names[name]} {

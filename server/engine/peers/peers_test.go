@@ -1,6 +1,7 @@
 package peers_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,6 +97,13 @@ func TestSet(t *testing.T) {
 	}
 	if s.Len() != 0 || len(s.Entries()) != 0 || w.all.Account("A").Interest().Len() != 0 {
 		t.Errorf("%d entries are left", s.Len())
+	}
+}
+
+func TestNames(t *testing.T) {
+	s := peers.New(route{}, nil, newWorld(t).find)
+	if err := s.Define(1, strings.Repeat("x", 2000)); !errors.Is(err, peers.ErrName) {
+		t.Errorf("a name of 2,000 bytes: %v", err)
 	}
 }
 
