@@ -163,8 +163,10 @@ func (l *Log) reset(place Place, begin wal.Position) {
 	l.place, l.begin = place, begin
 }
 
-// Close says that the log is not in use any more.
+// Close says that the log is not in use any more. Nothing is appended once it returns.
 func (l *Log) Close() {
+	l.gate.Lock()
+	defer l.gate.Unlock()
 	l.close()
 	l.set.forget(l)
 }

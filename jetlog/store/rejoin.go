@@ -68,13 +68,15 @@ func (s *Store) Wipe(t *Stream) (*Stream, error) {
 	s.edits.Lock()
 	defer s.edits.Unlock()
 	old := s.catalog.Streams[t.id]
-	if s.StreamByID(t.id) != t || old.Replica == nil {
+	r := t.replica.Load()
+	if s.StreamByID(t.id) != t || r == nil {
 		return nil, fmt.Errorf("wipe stream %q: no replica of that id: %w", t.name, ErrNotFound)
 	}
 	was, err := jetlog.Restore(old.Snapshot)
 	if err != nil {
 		return nil, fmt.Errorf("wipe stream %q: %w", t.name, err)
 	}
+	r.log.Close() // what is appended later is not of the old life
 	begin, err := s.nextPosition()
 	if err != nil {
 		return nil, err
@@ -87,9 +89,6 @@ func (s *Store) Wipe(t *Stream) (*Stream, error) {
 		return nil, fmt.Errorf("wipe stream %q: %w", t.name, err)
 	}
 	t.end()
-	if r := t.replica.Load(); r != nil {
-		r.log.Close()
-	}
 	s.leave(t)
 	s.log.Release(t.id, wal.End)
 	fresh := s.newStream(t.account, state, e.Replica)
