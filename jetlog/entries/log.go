@@ -14,8 +14,8 @@ import (
 // Log is the log of one group. Its methods may be called concurrently; what changes it is for one goroutine at a time, as
 // raft does it.
 //
-// Invariants: the indexes of items are consecutive; their positions do not descend; of the entries behind the place
-// none is missing.
+// Invariants: the indexes of items are consecutive; of the entries behind the place none is missing. Positions do not
+// descend, but for entries that were being appended again when the process ended.
 type Log struct {
 	set   *Set
 	group uint64

@@ -393,3 +393,45 @@ func TestRelieve(t *testing.T) {
 		t.Error("the value is lost")
 	}
 }
+
+// TestAgainInPart ends the process while entries are appended again: none is lost when the segment of the first ones is
+// used for something else.
+func TestAgainInPart(t *testing.T) {
+	fs, groups := vfs.NewMemory(), places{1: {}, 2: {}}
+	h := open(t, fs, entries.Config{}, groups)
+	list := some(1, 1, 5, 100)
+	appendTo(t, h.logs[1], list)
+	fill := func(from, n uint64) uint64 {
+		for range n {
+			appendTo(t, h.logs[2], some(from, 1, 10, 1000))
+			from += 10
+			h.logs[2].Flushed(entries.Place{Index: from - 1, Term: 1})
+		}
+		return from
+	}
+	next := fill(1, 30)
+	for _, e := range list[:2] {
+		r := wal.Record{Group: 1, Index: e.Index, Term: e.Term, Kind: 0x10 | e.Type, Payload: e.Data}
+		if len(e.Extensions) > 0 {
+			r.Kind, r.Payload = 0x20|e.Type, append(append([]byte{byte(len(e.Extensions))}, e.Extensions...), e.Data...)
+		}
+		if _, err := h.log.Append(context.Background(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.close()
+	groups[2] = row{place: entries.Place{Index: next - 1, Term: 1}}
+	h = open(t, fs, entries.Config{}, groups)
+	h.logs[1].Flushed(entries.Place{})
+	for range 60 {
+		next = fill(next, 1)
+		if err := h.relieve(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.close()
+	groups[2] = row{place: entries.Place{Index: next - 1, Term: 1}}
+	h = open(t, fs, entries.Config{}, groups)
+	defer h.close()
+	same(t, "appended again in part", h.logs[1], list)
+}

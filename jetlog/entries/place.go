@@ -71,12 +71,20 @@ func (l *Log) needed(hard bool) wal.Position {
 	if len(l.values) > 0 {
 		before = min(before, l.valuesAt)
 	}
-	if i := l.behind(); hard && i < len(l.items) {
-		return min(before, l.items[i].position)
-	} else if hard || len(l.items) == 0 {
-		return before
+	from := 0
+	if hard {
+		from = l.behind()
 	}
-	return min(before, l.items[0].position)
+	return min(before, oldest(l.items[from:]))
+}
+
+// oldest is the first position where one of some entries stands.
+func oldest(items []item) wal.Position {
+	p := wal.End
+	for i := range items {
+		p = min(p, items[i].position)
+	}
+	return p
 }
 
 // behind is where in items the entries behind the place begin.
@@ -127,8 +135,8 @@ func (l *Log) old(upTo wal.Position) (items []item, values []value) {
 	if len(l.values) > 0 && l.valuesAt <= upTo {
 		values = l.values
 	}
-	if i := l.behind(); i < len(l.items) && l.items[i].position <= upTo && l.bound <= againBytes {
-		items = append(items, l.items[i:]...)
+	if behind := l.items[l.behind():]; len(behind) > 0 && oldest(behind) <= upTo && l.bound <= againBytes {
+		items = append(items, behind...)
 	}
 	return items, values
 }

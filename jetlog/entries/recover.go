@@ -123,7 +123,7 @@ func (l *Log) Newest() wal.Position {
 func (l *Log) Covers(upTo wal.Position) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i := l.behind()
-	return l.begin > upTo && l.valuesAt > upTo ||
-		l.valuesAt > upTo && i < len(l.items) && l.items[i].position > upTo && l.items[i].Index == l.place.Index+1
+	behind := l.items[l.behind():]
+	return l.valuesAt > upTo && (l.begin > upTo ||
+		len(behind) > 0 && oldest(behind) > upTo && behind[0].Index == l.place.Index+1)
 }
