@@ -27,6 +27,12 @@
 // the manifest and the commands behind it in the log give the same state, and the same hash, as if
 // nothing had happened.
 //
+// # Replicas
+//
+// A stream may take its commands from a raft group instead of the log: ApplyEntry carries out what an entry of the group has,
+// and Start hands what is proposed here to a Proposer. The entries are in the same log, as package entries has them. A flush
+// writes how far the state is in the log of the group, and package checkpoint takes a replica to another server.
+//
 // # Goroutines
 //
 //	appliers   one per shard of streams: apply what is safe and answer it
@@ -38,5 +44,7 @@
 //
 // Each stream has a gate, for the order in which its commands enter the log, and a RWMutex for its
 // state and body. The gate is taken before a shard's mutex; the RWMutex is never held together with
-// either. A file that somebody reads without a lock is kept open by the count of its users. Store.mu guards the table of streams, and nothing is called while it is held.
+// either. A replica has one more, held while an entry is carried out, so that a flush, or a state from elsewhere, comes
+// between two; it is taken before the RWMutex. Who flushes, compacts, installs or deletes holds flushing, then edits. A file
+// that somebody reads without a lock is kept open by the count of its users. Store.mu guards the table of streams, and nothing is called while it is held.
 package store
