@@ -173,7 +173,7 @@ var layers = []layer{
 	{"bench/verify", "", ""},
 	{"bench", "bench/verify", natsgo + " " + hdr},
 	{"client", "", natsgo},
-	{"cmd/runnel", "conf jetlog/dump jetlog/rescue jetlog/store server/logs server bench client", xsys + " " + xterm},
+	{"cmd/runnel", "conf cluster/survey jetlog/dump jetlog/rescue jetlog/store server/logs server bench client", xsys + " " + xterm},
 	{".ci/ratchet", "", ""},
 	{".", "", ""},
 }

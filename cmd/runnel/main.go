@@ -25,6 +25,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch args[0] {
 	case "bench":
 		return benchCommand(ctx, args[1:], stdout, stderr)
+	case "cluster":
+		return clusterCommand(ctx, args[1:], stdout, stderr)
 	case "config":
 		return configCommand(args[1:], stdout, stderr)
 	case "healthcheck":
