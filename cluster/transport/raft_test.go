@@ -240,3 +240,20 @@ func TestLeadershipIsTransferred(t *testing.T) {
 		c.propose(0, 2)
 	})
 }
+
+// TestGroupClosesWhileCutOff closes a leader whose requests wait for peers that are not there.
+func TestGroupClosesWhileCutOff(t *testing.T) {
+	inCluster(t, 2, nil, func(t *testing.T, c *cluster) {
+		c.elected(10 * time.Second)
+		leader := c.leader(0)
+		c.net.Isolate(leader.name)
+		go leader.groups[0].propose(1)
+		after(500 * time.Millisecond)
+		if took := within(leader.groups[0].close); took > time.Second {
+			t.Errorf("it took %v", took)
+		}
+		if got := leader.groups[0].group.Progress(); len(got) != 2 || got[0].Pending+got[1].Pending != 0 {
+			t.Errorf("progress after the end: %+v", got)
+		}
+	})
+}
