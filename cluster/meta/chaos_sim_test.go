@@ -72,6 +72,7 @@ func (c *client) run(ctx context.Context) {
 // TestChaos cuts connections, takes the power from servers and replaces disks by chance, while clients create and delete streams: what was
 // answered stands, and all servers have the same state in the end.
 func TestChaos(t *testing.T) {
+	total := 0
 	for seed := range uint64(*seeds) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			names := []string{"abc", "abcde"}[seed%2]
@@ -81,6 +82,7 @@ func TestChaos(t *testing.T) {
 				for _, name := range names {
 					w.of(string(name)).start()
 				}
+				w.luck = rand.New(rand.NewPCG(seed, 8))
 				formed := seed%4 != 0 // otherwise it may take until the end
 				if formed {
 					w.eventually("all are together", 20*time.Second, func() bool { return w.together(names) })
@@ -115,11 +117,13 @@ func TestChaos(t *testing.T) {
 						}
 					}
 				}
-				if formed && acked < 20 {
-					t.Errorf("only %d changes were made", acked)
-				}
+				t.Logf("%d changes were made", acked) // few, if the connections were cut most of the time
+				total += acked
 			})
 		})
+	}
+	if total < 20**seeds {
+		t.Errorf("only %d changes were made in %d runs", total, *seeds)
 	}
 }
 
@@ -141,7 +145,7 @@ func (w *world) disturb(random *rand.Rand, names string) {
 	case 3:
 		w.split(true, []*server{victim}, w.others(victim))
 	case 4: // never more disks than the votes of the others can do without
-		if w.together(names) && w.voters() == names && len(w.all()) == len(names) {
+		if w.together(names) && w.voters() == names && w.leader().meta.Status().Voters == len(names) && len(w.all()) == len(names) {
 			victim.wipe(fmt.Sprintf("%s%07d", victim.name, random.IntN(10_000_000))).start()
 		}
 	default:

@@ -257,6 +257,24 @@ func TestNameIsTaken(t *testing.T) {
 	})
 }
 
+// TestNameIsTakenByOneBehindACut lets a server join under the name of one that the leader does not reach, but others do.
+func TestNameIsTakenByOneBehindACut(t *testing.T) {
+	inCluster(t, "abcde", func(t *testing.T, w *world) {
+		leader := w.leader()
+		hidden := w.others(leader)[0]
+		w.split(true, []*server{hidden}, []*server{leader})
+		twin := w.add(hidden.name, "z0000000")
+		w.split(true, []*server{twin}, []*server{hidden}) // or it would see by itself that there is one
+		twin.start()
+		w.eventually("the twin is refused", 20*time.Second, func() bool {
+			return strings.Contains(twin.meta.Waiting(), "there is a server of the name") || strings.Contains(twin.meta.Waiting(), "same name")
+		})
+		if leader.meta.View().Removed(hidden.node) {
+			t.Error("the twin has taken its place")
+		}
+	})
+}
+
 // TestRemove takes servers out, the leader too.
 func TestRemove(t *testing.T) {
 	inCluster(t, "abcde", func(t *testing.T, w *world) {
@@ -560,7 +578,8 @@ func (w *world) same() {
 		}
 		return b.String()
 	}
-	w.eventually("all have the same state", 10*time.Second, func() bool {
+	// After a long time away raft lets a server wait for entries for up to 10 s. A real transport keeps that from happening.
+	w.eventually("all have the same state", 30*time.Second, func() bool {
 		all := w.all()
 		return !slices.ContainsFunc(all, func(s *server) bool { return written(s) != written(all[0]) })
 	})

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"runnel/cluster/meta/state"
 )
 
@@ -96,7 +98,7 @@ func (m *Meta) admit(ctx context.Context, g *group, from string, q *request) *ve
 	}
 	q.Member.Replaces = ""
 	if same := view.MemberByName(q.Member.Name); same != nil && same.Node != from {
-		if same.Node == m.self || slices.Contains(m.cfg.Connected(), same.Node) {
+		if m.reachable(g, same.Node) {
 			v.Refused = "there is a server of the name " + q.Member.Name
 			return v
 		}
@@ -110,4 +112,18 @@ func (m *Meta) admit(ctx context.Context, g *group, from string, q *request) *ve
 		v.Refused = err.Error()
 	}
 	return v
+}
+
+// reachable tells whether a node is there, as far as this server or most voters see it.
+func (m *Meta) reachable(g *group, node string) bool {
+	if node == m.self || slices.Contains(m.cfg.Connected(), node) {
+		return true
+	}
+	var voters []string
+	for _, s := range g.raft.GetConfiguration().Configuration().Servers {
+		if s.Suffrage == raft.Voter {
+			voters = append(voters, string(s.ID))
+		}
+	}
+	return m.cfg.Reached != nil && m.cfg.Reached(voters, node)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +36,7 @@ type world struct {
 	servers map[string]*server
 	cut     map[[2]string]bool
 	log     io.Writer
+	luck    *rand.Rand // of calls: how long they take, and whether the answer gets lost; nil if they go well
 }
 
 // server is a machine: its disk outlives the process that runs on it.
@@ -276,7 +278,17 @@ func (s *server) Handle(service string, handler func(context.Context, string, []
 	s.handlers[service] = handler
 }
 
-// Call is part of meta.Calls. It takes a millisecond each way; an answer gets lost if the connection does.
+// fate returns how long a call takes each way, and whether the answer gets lost.
+func (w *world) fate() (time.Duration, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.luck == nil {
+		return time.Millisecond, false
+	}
+	return time.Duration(1+w.luck.IntN(50)) * time.Millisecond, w.luck.IntN(30) == 0
+}
+
+// Call is part of meta.Calls. An answer gets lost if the connection does.
 func (s *server) Call(ctx context.Context, node, service string, payload []byte) ([]byte, error) {
 	if !s.w.reach(s.node, node) {
 		return nil, errors.New("unreachable")
@@ -286,8 +298,9 @@ func (s *server) Call(ctx context.Context, node, service string, payload []byte)
 		err     error
 	}
 	answers := make(chan answer, 1)
+	takes, lost := s.w.fate()
 	go func() {
-		pass(time.Millisecond)
+		pass(takes)
 		s.w.mu.Lock()
 		to := s.w.servers[node]
 		s.w.mu.Unlock()
@@ -299,8 +312,8 @@ func (s *server) Call(ctx context.Context, node, service string, payload []byte)
 			return
 		}
 		b, err := handler(ctx, s.node, payload)
-		pass(time.Millisecond)
-		if !s.w.reach(s.node, node) {
+		pass(takes)
+		if lost || !s.w.reach(s.node, node) {
 			b, err = nil, errors.New("connection lost")
 		}
 		answers <- answer{b, err}
