@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,16 +12,20 @@ import (
 	"runnel/server/engine/lines"
 )
 
-// keeping is a socket that takes everything and keeps what came last.
+// keeping is a socket that takes everything and keeps what came last, and everything that came if it logs.
 type keeping struct {
 	discarding
-	last []byte
+	last, all []byte
+	logs      bool
 }
 
 func (k *keeping) Write(s *lines.Scratch, buffers [][]byte) (int, error) {
 	k.last = k.last[:0]
 	for _, b := range buffers {
 		k.last = append(k.last, b...)
+	}
+	if k.logs {
+		k.all = append(k.all, k.last...)
 	}
 	return k.discarding.Write(s, buffers)
 }
@@ -122,6 +127,30 @@ func TestRouteMalformed(t *testing.T) {
 	w := newWorker(x.Engine, 64)
 	if _, err := r.Input(w, []byte{byte(frames.Interest), 0xff, 0xff, 0xff, 0xff}); err == nil || r.Reason() != ReasonParseError {
 		t.Errorf("error %v, closed for %q", err, r.Reason())
+	}
+}
+
+// TestInterestBeforeRequest: who answers knows who wants the answer, also when so much is published that it goes out before
+// the batch is at its end.
+func TestInterestBeforeRequest(t *testing.T) {
+	p := newRouted(t, "help", "")
+	p.socket.logs = true
+	batch := "SUB inbox 1\r\nPUB help inbox 1\r\nx\r\n" + strings.Repeat(pub("help", strings.Repeat("x", 500)), 300)
+	if _, err := p.wx.input(p.publisher, []byte(batch)); err != nil {
+		t.Fatal(err)
+	}
+	p.wx.flush()
+	var first []frames.Kind
+	var f frames.Frame
+	for b := p.socket.all; len(b) > 0 && len(first) < 3; {
+		n, _, err := frames.Next(b, &f)
+		if n == 0 {
+			t.Fatalf("%d bytes are left, %v", len(b), err)
+		}
+		first, b = append(first, f.Kind), b[n:]
+	}
+	if want := []frames.Kind{frames.Account, frames.Interest, frames.Message}; !slices.Equal(first, want) {
+		t.Errorf("the other server is told %v first, want %v", first, want)
 	}
 }
 

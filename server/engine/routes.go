@@ -60,7 +60,7 @@ func (e *Engine) RouteLinked(l *mesh.Link) {
 		x.remove(r) // its end may have come before
 		return
 	}
-	e.tellMissing(r)
+	e.running.Go(func() { e.tellMissing(r) })
 }
 
 // RouteUnlinked forgets a link that has ended, and why.

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"hash/fnv"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -89,14 +88,19 @@ func (x *routing) carries(r *route, name string) bool {
 	if own := r.link.Account; own != "" {
 		return own == name
 	}
-	if r.link.PoolSize > 1 {
-		h := fnv.New32a()
-		_, _ = h.Write([]byte(name)) // never fails
-		if int(h.Sum32()%uint32(r.link.PoolSize)) != r.link.Pool {
-			return false
-		}
+	if r.link.PoolSize > 1 && int(hashName(name)%uint32(r.link.PoolSize)) != r.link.Pool {
+		return false
 	}
 	return !slices.Contains(r.link.Accounts, name)
+}
+
+// hashName is FNV-1a, the same on all servers.
+func hashName(name string) uint32 {
+	h := uint32(2166136261)
+	for i := range len(name) {
+		h = (h ^ uint32(name[i])) * 16777619
+	}
+	return h
 }
 
 // count notes a subscription that has come (1) or gone (-1), for other servers. They are told by tell, which is to be called
@@ -140,13 +144,12 @@ func (x *routing) appendChanges(b []byte, r *route, changes []demand.Change) []b
 		number := c.Account.Number()
 		_, told := r.told[number]
 		switch {
-		case c.Subject == "" && told:
+		case told && c.Subject == "":
 			b = frames.AppendNumber(b, frames.Forget, number)
 			delete(r.told, number)
-		case c.Subject == "" || !x.carries(r, c.Account.Name()):
 		case told:
 			b = frames.AppendInterest(b, number, c.Subject, c.Queue, c.Weight)
-		default:
+		case c.Subject != "" && x.carries(r, c.Account.Name()):
 			b = x.appendWhole(b, r, c.Account)
 		}
 	}
