@@ -23,16 +23,26 @@ func (r *Replication) Name() string { return r.cfg.ClusterName() }
 func (r *Replication) Self() clustered.Node { return clustered.Node{ID: r.node, Name: r.cfg.Self.Name} }
 
 // Leads implements clustered.View.
-func (r *Replication) Leads() bool { return r.meta.Leads() }
+func (r *Replication) Leads() bool {
+	m := r.meta.Load()
+	return m != nil && m.Leads()
+}
 
 // Led implements clustered.View.
 func (r *Replication) Led() bool {
-	node, _ := r.meta.Leader()
+	m := r.meta.Load()
+	if m == nil {
+		return false
+	}
+	node, _ := m.Leader()
 	return node != "" && r.Online(node)
 }
 
 // Speaks implements clustered.View.
 func (r *Replication) Speaks() bool {
+	if r.groups.Load() == nil {
+		return false // another one does, or nobody can yet
+	}
 	for _, node := range r.reached() {
 		if node < r.node {
 			return false
@@ -43,7 +53,7 @@ func (r *Replication) Speaks() bool {
 
 // Stream implements clustered.View.
 func (r *Replication) Stream(account, name string) (*clustered.Assignment, bool) {
-	a := r.meta.View().Stream(account, name)
+	a := r.view().Stream(account, name)
 	if a == nil {
 		return nil, false
 	}
@@ -54,7 +64,7 @@ func (r *Replication) Stream(account, name string) (*clustered.Assignment, bool)
 // in a later term.
 func (r *Replication) StreamLeader(a *clustered.Assignment) string {
 	node, term := r.leaders.Leader(a.ID, r.node)
-	if s, ok := r.groups.Status(a.ID); ok && s.Leader != "" && s.Term > term {
+	if s, ok := r.group(a.ID); ok && s.Leader != "" && s.Term > term {
 		return s.Leader
 	}
 	return node
@@ -76,7 +86,7 @@ func named(v *state.View, id string) clustered.Node {
 
 // Meta implements clustered.Cluster.
 func (r *Replication) Meta() clustered.Status {
-	s, v := r.meta.Status(), r.meta.View()
+	s, v := r.status(), r.view()
 	out := clustered.Status{}
 	if s.Leader != "" {
 		out.Leader = named(v, s.Leader)
@@ -94,7 +104,7 @@ func (r *Replication) Meta() clustered.Status {
 func (r *Replication) Members() []clustered.Member {
 	reached := r.reached()
 	var list []clustered.Member
-	for m := range r.meta.View().Members() {
+	for m := range r.view().Members() {
 		list = append(list, clustered.Member{
 			Node: clustered.Node{ID: m.Node, Name: m.Name}, Tags: m.Tags,
 			Online: m.Node == r.node || slices.Contains(reached, m.Node),
@@ -106,7 +116,7 @@ func (r *Replication) Members() []clustered.Member {
 // Streams implements clustered.Cluster.
 func (r *Replication) Streams(account string) []*clustered.Assignment {
 	var list []*clustered.Assignment
-	for a := range r.meta.View().Streams(account) {
+	for a := range r.view().Streams(account) {
 		list = append(list, r.shown.of(a))
 	}
 	return list
@@ -114,11 +124,11 @@ func (r *Replication) Streams(account string) []*clustered.Assignment {
 
 // Status implements clustered.Cluster.
 func (r *Replication) Status(id uint64) (clustered.Status, bool) {
-	s, ok := r.groups.Status(id)
+	s, ok := r.group(id)
 	if !ok {
 		return clustered.Status{}, false
 	}
-	v := r.meta.View()
+	v := r.view()
 	out := clustered.Status{Since: s.LeaderSince}
 	if s.Leader != "" {
 		out.Leader = named(v, s.Leader)
@@ -174,7 +184,11 @@ func (r *Replication) CancelMove(ctx context.Context, a *clustered.Assignment) (
 
 // propose has the meta group decide, and returns the stream as it is then, nil if the command is not about one.
 func (r *Replication) propose(ctx context.Context, c state.Command) (*clustered.Assignment, error) {
-	res, err := r.meta.Propose(ctx, c)
+	m := r.meta.Load()
+	if m == nil {
+		return nil, api.NewError(api.ClusterUnavailable)
+	}
+	res, err := m.Propose(ctx, c)
 	switch {
 	case errors.Is(err, meta.ErrNoLeader), errors.Is(err, meta.ErrClosed):
 		return nil, api.NewError(api.ClusterUnavailable)
@@ -184,13 +198,13 @@ func (r *Replication) propose(ctx context.Context, c state.Command) (*clustered.
 	if err := res.Err(); err != nil {
 		return nil, api.FromConfig(err)
 	}
-	if err := r.meta.Await(ctx, res.Index); err != nil {
+	if err := m.Await(ctx, res.Index); err != nil {
 		return nil, err
 	}
 	if res.Stream == nil {
 		return nil, nil
 	}
-	if now := r.meta.View().StreamByID(res.Stream.ID); now != nil {
+	if now := r.view().StreamByID(res.Stream.ID); now != nil {
 		return r.shown.of(now), nil
 	}
 	return show(res.Stream), nil
@@ -198,7 +212,7 @@ func (r *Replication) propose(ctx context.Context, c state.Command) (*clustered.
 
 // resolve makes the name of a server, or its id, an id.
 func (r *Replication) resolve(server string) (string, error) {
-	v := r.meta.View()
+	v := r.view()
 	if server == "" || v.Member(server) != nil {
 		return server, nil
 	}
@@ -214,7 +228,11 @@ func (r *Replication) StepDown(ctx context.Context, id uint64, to string) error 
 	if err != nil {
 		return err
 	}
-	return r.groups.StepDown(ctx, id, node)
+	g := r.groups.Load()
+	if g == nil {
+		return api.NewError(api.ClusterUnavailable)
+	}
+	return (*g).StepDown(ctx, id, node)
 }
 
 // StepDownMeta implements clustered.Cluster.
@@ -225,9 +243,13 @@ func (r *Replication) StepDownMeta(ctx context.Context, to string) error {
 		if err != nil {
 			return err
 		}
-		p = &config.Placement{Preferred: named(r.meta.View(), node).Name}
+		p = &config.Placement{Preferred: named(r.view(), node).Name}
 	}
-	return r.meta.StepDown(ctx, p)
+	m := r.meta.Load()
+	if m == nil {
+		return api.NewError(api.ClusterUnavailable)
+	}
+	return m.StepDown(ctx, p)
 }
 
 // RemoveServer implements clustered.Cluster.
@@ -242,17 +264,21 @@ func (r *Replication) RemoveServer(ctx context.Context, node string, graceful bo
 
 // Rescue implements clustered.Cluster.
 func (r *Replication) Rescue(ctx context.Context, quorum int) (before, after int, err error) {
-	s := r.meta.Status()
+	s := r.status()
 	if s.Leader != "" && r.Online(s.Leader) {
-		return s.Quorum, s.Quorum, fmt.Errorf("the meta group has a leader, %s: there is nothing to rescue", named(r.meta.View(), s.Leader).Name)
+		return s.Quorum, s.Quorum, fmt.Errorf("the meta group has a leader, %s: there is nothing to rescue", named(r.view(), s.Leader).Name)
 	}
 	if quorum > s.Quorum {
 		return s.Quorum, s.Quorum, fmt.Errorf("%d servers have to agree now, %d would be more", s.Quorum, quorum)
 	}
-	if err := r.meta.Rescue(ctx, meta.RescueWord); err != nil {
+	m := r.meta.Load()
+	if m == nil {
+		return 0, 0, errStarting
+	}
+	if err := m.Rescue(ctx, meta.RescueWord); err != nil {
 		return s.Quorum, s.Quorum, err
 	}
-	return s.Quorum, r.meta.Status().Quorum, nil
+	return s.Quorum, r.status().Quorum, nil
 }
 
 // Call implements clustered.Cluster.
@@ -264,7 +290,7 @@ func (r *Replication) Call(ctx context.Context, node string, question []byte) ([
 func (r *Replication) LedStreams() int { return r.leaders.Led() }
 
 // Quorum is how many servers of the meta group have to agree.
-func (r *Replication) Quorum() int { return r.meta.Status().Quorum }
+func (r *Replication) Quorum() int { return r.status().Quorum }
 
 // behindMost is how many entries a replica may lack and still count as one that has caught up: under load some are always on
 // their way.
@@ -273,7 +299,7 @@ const behindMost = 1000
 // Behind yields the streams that were given to this server and that it does not have as they are, with the reason.
 func (r *Replication) Behind() iter.Seq2[*state.Assignment, string] {
 	return func(yield func(*state.Assignment, string) bool) {
-		for a := range r.meta.View().All() {
+		for a := range r.view().All() {
 			if !a.On(r.node) {
 				continue
 			}
@@ -286,7 +312,7 @@ func (r *Replication) Behind() iter.Seq2[*state.Assignment, string] {
 
 // behind says what this server lacks of a stream, nothing if it has it.
 func (r *Replication) behind(a *state.Assignment) string {
-	s, ok := r.groups.Status(a.ID)
+	s, ok := r.group(a.ID)
 	switch {
 	case !ok:
 		return "this server has no replica of it yet"
@@ -304,10 +330,14 @@ func (r *Replication) behind(a *state.Assignment) string {
 
 // Err tells why this server has no part in the cluster: it was removed, or waits for others. It is nil if all is well.
 func (r *Replication) Err() error {
-	if err := r.meta.Err(); err != nil {
+	m := r.meta.Load()
+	if m == nil {
+		return errStarting
+	}
+	if err := m.Err(); err != nil {
 		return err
 	}
-	if w := r.meta.Waiting(); w != "" {
+	if w := m.Waiting(); w != "" {
 		return errors.New(w)
 	}
 	return nil

@@ -88,13 +88,16 @@ type Replication struct {
 	ctx       context.Context
 	stop      context.CancelFunc
 	running   sync.WaitGroup
-	unwatch   []func()
 	ending    sync.Once
 	ended     error // of the close
 
-	// These are set by Start, while nobody else asks for them.
-	meta    *meta.Meta
-	groups  Groups
+	life    sync.Mutex // guards what follows; held while all starts, and while all ends
+	closed  bool
+	unwatch []func()
+
+	// These are nil until Start has got so far: requests of other servers come before.
+	meta    atomic.Pointer[meta.Meta]
+	groups  atomic.Pointer[Groups]
 	service atomic.Pointer[Service]
 }
 
@@ -147,6 +150,11 @@ func loopback(a net.Addr) bool {
 
 // Start joins the meta group, and lets the groups of this server's streams work. open makes them.
 func (r *Replication) Start(service Service, open func(*transport.Transport, *meta.Meta, Service) (Groups, error)) error {
+	r.life.Lock()
+	defer r.life.Unlock()
+	if r.closed {
+		return errors.New("replication was closed before it began")
+	}
 	m, err := meta.Open(meta.Config{
 		Self: r.cfg.Self, FS: vfs.Disk{}, Dir: filepath.Join(r.cfg.Dir, metaFolder),
 		Raft:     func() raft.Transport { return r.transport.Group(0, transport.GroupOptions{}) },
@@ -158,11 +166,13 @@ func (r *Replication) Start(service Service, open func(*transport.Transport, *me
 	if err != nil {
 		return fmt.Errorf("replication: %w", err)
 	}
-	r.meta = m
+	r.meta.Store(m)
 	r.service.Store(&service)
-	if r.groups, err = open(r.transport, m, told{service, r}); err != nil {
-		return errors.Join(fmt.Errorf("replication: %w", err), m.Close())
+	groups, err := open(r.transport, m, told{service, r})
+	if err != nil {
+		return fmt.Errorf("replication: %w", err) // Close closes the rest
 	}
+	r.groups.Store(&groups)
 	r.unwatch = append(r.unwatch, m.Watch(r.changed), r.transport.Watch(r.peerChanged))
 	r.running.Go(r.spread)
 	return nil
@@ -171,12 +181,11 @@ func (r *Replication) Start(service Service, open func(*transport.Transport, *me
 // Resign hands over what this server leads, the meta group too; it leads nothing more then. It returns when that is done, or the
 // context ends.
 func (r *Replication) Resign(ctx context.Context) {
-	if r.groups == nil {
-		return
+	if g := r.groups.Load(); g != nil {
+		(*g).Resign(ctx)
 	}
-	r.groups.Resign(ctx)
-	if r.meta.Leads() {
-		if err := r.meta.StepDown(ctx, nil); err != nil {
+	if m := r.meta.Load(); m != nil && m.Leads() {
+		if err := m.StepDown(ctx, nil); err != nil {
 			r.cfg.Logger.Info("nobody takes over the meta group", "error", err)
 		}
 	}
@@ -190,15 +199,18 @@ func (r *Replication) Close() error {
 
 // close is Close for the first time.
 func (r *Replication) close() error {
+	r.life.Lock()
+	defer r.life.Unlock()
+	r.closed = true
 	var errs []error
 	for _, stop := range r.unwatch {
 		stop()
 	}
-	if r.groups != nil {
-		errs = append(errs, r.groups.Close())
+	if g := r.groups.Load(); g != nil {
+		errs = append(errs, (*g).Close())
 	}
-	if r.meta != nil {
-		errs = append(errs, r.meta.Close())
+	if m := r.meta.Load(); m != nil {
+		errs = append(errs, m.Close())
 	}
 	r.stop()
 	r.running.Wait()
@@ -287,6 +299,30 @@ func (r *Replication) tell(node string, notice []byte) {
 // hear takes in what another server leads.
 func (r *Replication) hear(_ context.Context, from string, notice []byte) ([]byte, error) {
 	return nil, r.leaders.Hear(from, notice)
+}
+
+// view is what the meta group has decided, as far as it is known here.
+func (r *Replication) view() *state.View {
+	if m := r.meta.Load(); m != nil {
+		return m.View()
+	}
+	return state.NewMachine().View()
+}
+
+// status is how the meta group is doing.
+func (r *Replication) status() meta.Status {
+	if m := r.meta.Load(); m != nil {
+		return m.Status()
+	}
+	return meta.Status{}
+}
+
+// group is how the group of a stream is doing; false if this server has no part in it, or is still starting.
+func (r *Replication) group(id uint64) (group.Status, bool) {
+	if g := r.groups.Load(); g != nil {
+		return (*g).Status(id)
+	}
+	return group.Status{}, false
 }
 
 var errStarting = errors.New("this server is still starting")

@@ -152,6 +152,51 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
+// TestBeforeStart checks that nothing is known, and nothing can be done, until there is a meta group: requests of other servers
+// come before.
+func TestBeforeStart(t *testing.T) {
+	r, err := replication.New(replication.Config{
+		Dir: t.TempDir(), Self: state.Member{Name: "a", Level: 1}, ClusterName: func() string { return "c" },
+		Size: func() int { return 3 }, Usage: func() meta.Usage { return meta.Usage{} }, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, nobody := t.Context(), &clustered.Assignment{ID: 1, Account: "A"}
+	if _, ok := r.Stream("A", "S"); ok || r.Leads() || r.Led() || r.Speaks() || len(r.Members()) > 0 || len(r.Streams("A")) > 0 || r.StreamLeader(nobody) != "" {
+		t.Error("something is known")
+	}
+	if s := r.Meta(); s.Leader.ID != "" || len(s.Replicas) > 0 || r.Quorum() != 0 || r.Err() == nil {
+		t.Errorf("meta group = %+v", s)
+	}
+	for range r.Behind() {
+		t.Error("it lacks something")
+	}
+	var refusal *api.Error
+	if _, err := r.Create(ctx, "A", config.Stream{Name: "S"}, clustered.Limits{}); !errors.As(err, &refusal) || refusal.ErrCode != int(api.ClusterUnavailable) {
+		t.Errorf("create: %v", err)
+	}
+	if err := r.StepDown(ctx, 1, ""); !errors.As(err, &refusal) {
+		t.Errorf("step down: %v", err)
+	}
+	if err := r.StepDownMeta(ctx, ""); !errors.As(err, &refusal) {
+		t.Errorf("step down of the meta group: %v", err)
+	}
+	if _, _, err := r.Rescue(ctx, 1); err == nil {
+		t.Error("it was rescued")
+	}
+	if _, err := r.Survey(ctx); err == nil {
+		t.Error("there is a survey")
+	}
+	r.Resign(ctx)
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := r.Start(&service{}, nil); err == nil {
+		t.Error("it started although it was closed")
+	}
+}
+
 // TestCluster forms a cluster of three, has it agree on streams, and checks that each server sees the same.
 func TestCluster(t *testing.T) {
 	servers := start(t, "a", "b", "c")
@@ -305,4 +350,22 @@ func checkBehind(t *testing.T, servers map[string]*server, made *clustered.Assig
 	if got := a.Quorum(); got != 2 {
 		t.Errorf("quorum = %d, want 2", got)
 	}
+	b := servers["b"]
+	b.groups.mu.Lock()
+	b.groups.status[made.ID] = group.Status{
+		Leader: b.Node(), Leads: true, Voter: true, Peers: []group.Peer{{Node: a.Node(), Voter: true, Current: true}, {Node: servers["c"].Node(), Voter: true, Lag: 9000}},
+	}
+	b.groups.mu.Unlock()
+	r, err := a.Survey(t.Context())
+	if err != nil || len(r.Troubled) != 1 || r.Troubled[0].Leader != "b" || r.Troubled[0].Trouble != "replica on c lacks 9000 entries" || len(r.Silent) > 0 {
+		t.Errorf("survey = %+v, %v", r, err)
+	}
+	for s, status := range b.All() {
+		if s.ID != made.ID || status.Leader != b.Node() || b.Named(status.Leader) != "b" {
+			t.Errorf("group %d = %+v", s.ID, status)
+		}
+	}
+	b.groups.mu.Lock()
+	delete(b.groups.status, made.ID)
+	b.groups.mu.Unlock()
 }

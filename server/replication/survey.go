@@ -20,12 +20,13 @@ const surveyTime = 3 * time.Second
 // Survey asks all servers that can be reached what they lead, and puts it together. It takes a moment: it is for people and
 // for what they automate, not for probes.
 func (r *Replication) Survey(ctx context.Context) (*survey.Report, error) {
-	if r.meta == nil {
+	m := r.meta.Load()
+	if m == nil {
 		return nil, errStarting
 	}
-	s, v := r.meta.Status(), r.meta.View()
+	s, v := m.Status(), m.View()
 	out := &survey.Report{
-		Cluster: r.Name(), By: r.cfg.Self.Name, Time: time.Now().UTC(), Voters: s.Voters, Quorum: s.Quorum, Waiting: r.meta.Waiting(),
+		Cluster: r.Name(), By: r.cfg.Self.Name, Time: time.Now().UTC(), Voters: s.Voters, Quorum: s.Quorum, Waiting: m.Waiting(),
 	}
 	if s.Leader != "" {
 		out.MetaLeader = named(v, s.Leader).Name
@@ -56,7 +57,7 @@ func (r *Replication) gather(ctx context.Context, out *survey.Report) map[uint64
 		}
 	}
 	add(r.led())
-	v := r.meta.View()
+	v := r.view()
 	var mu sync.Mutex // guards led and out
 	var asking sync.WaitGroup
 	for _, node := range r.reached() {
@@ -102,11 +103,11 @@ func (r *Replication) answerSurvey(context.Context, string, []byte) ([]byte, err
 // led are the streams that this server leads.
 func (r *Replication) led() []survey.Stream {
 	list := []survey.Stream{}
-	for a := range r.meta.View().All() {
+	for a := range r.view().All() {
 		if !a.On(r.node) {
 			continue
 		}
-		s, ok := r.groups.Status(a.ID)
+		s, ok := r.group(a.ID)
 		if !ok || !s.Leads {
 			continue
 		}
