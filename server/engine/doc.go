@@ -20,6 +20,13 @@
 // target; who can wait asks [Publisher.Blocked] before a batch. The other way round, an internal subscription
 // ([Engine.Subscribe]) is handed messages in the worker's memory, and can have their publisher parked.
 //
+// # Other servers
+//
+// A route is a line, too. What the other server wants are subscriptions in the trees, whose owners are routes: a match entry
+// has them apart ([far]), and a message is staged for each of those servers once, with the queue groups that it is to serve.
+// What comes from a route is delivered to subscribers here and goes no further. In return others are told what is
+// subscribed to here, before a message that asks for an answer is sent.
+//
 // # Invariants
 //
 //   - Order per publisher and subscriber: one worker parses a publisher; a stage is written or queued whole
@@ -32,6 +39,7 @@
 //     before Flush returns.
 //   - SUB before PONG: the generation of the interest tree changes before the next operation of that
 //     connection; a match takes its stamp before it asks the tree.
+//   - One hop: interest that a route has told is told to nobody, and a message of a route is sent on no route.
 //   - Closing: "closing" and "descriptor closed" are different states; a descriptor is closed under the
 //     outbound lock with no writer active, because descriptor numbers are reused.
 //   - Bounded memory: a worker holds its read buffer and at most stageTargets stages; a connection holds at
