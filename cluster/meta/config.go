@@ -80,9 +80,11 @@ const (
 	leaseTimeout     = 1000 * time.Millisecond
 	commitTimeout    = 50 * time.Millisecond
 
-	// proposeTimeout bounds a proposal, leaderTimeout how long it waits for somebody to lead.
+	// proposeTimeout bounds a proposal, leaderTimeout how long it waits for somebody to lead, and lostTimeout for somebody else
+	// if the one who leads cannot be reached.
 	proposeTimeout = 4500 * time.Millisecond
 	leaderTimeout  = time.Second
+	lostTimeout    = 2500 * time.Millisecond
 	// callTimeout bounds a call that is not a proposal.
 	callTimeout = time.Second
 

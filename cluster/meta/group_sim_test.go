@@ -147,6 +147,11 @@ func TestImpatient(t *testing.T) {
 			old := w.leader()
 			w.split(true, []*server{old}, w.others(old))
 			began := time.Now()
+			for i, s := range w.others(old) {
+				if r, err := s.create(fmt.Sprint("s", began.UnixNano(), i), 1); err != nil || r.Code != 0 {
+					t.Errorf("through %s right after the loss: code %d, %v", s.name, r.Code, err)
+				}
+			}
 			w.eventually("another one leads", time.Second, func() bool {
 				return slices.ContainsFunc(w.others(old), func(s *server) bool { return s.meta.Leads() })
 			})

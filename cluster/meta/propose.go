@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -56,23 +57,27 @@ func (m *Meta) Propose(ctx context.Context, c state.Command) (state.Result, erro
 	}
 }
 
-// awaitLeader returns who leads. Without a leader it waits for one, but not if there has been none for a while.
+// awaitLeader returns who leads and can be reached. Without a leader it waits for one, but not if there has been none for a while.
 func (m *Meta) awaitLeader(ctx context.Context) (string, error) {
+	began := time.Now()
 	for {
 		node, since, changed := m.leader.get()
 		if m.ctx.Err() != nil {
 			return "", ErrClosed
 		}
-		if node != "" {
-			return node, nil
-		}
 		left := leaderTimeout - time.Since(since)
+		if node != "" {
+			if node == m.self || slices.Contains(m.cfg.Connected(), node) {
+				return node, nil
+			}
+			left = lostTimeout - time.Since(began) // the others have to notice first
+		}
 		if left <= 0 {
 			return "", ErrNoLeader
 		}
 		select {
 		case <-changed:
-		case <-time.After(left):
+		case <-time.After(min(left, lookForLeaderEvery)):
 		case <-ctx.Done():
 			return "", ErrNoLeader
 		case <-m.ctx.Done():
