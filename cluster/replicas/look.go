@@ -65,7 +65,7 @@ func (h *Replicas) look(now time.Time) {
 		if g == nil {
 			continue
 		}
-		if a := r.assignment(); a != nil && a.Preferred == h.cfg.Self {
+		if r.preferred.Load() {
 			preferred++
 		}
 		leader := g.Leader()
@@ -90,6 +90,9 @@ func (r *replica) lookAsLeader(now time.Time, g *group.Group) {
 	if a := r.assignment(); a != nil && a.Desired != nil {
 		every = hotEvery
 	}
+	if w.managed.IsZero() { // not all at the same time
+		w.managed = now.Add(-time.Duration(mix(r.id, "") % uint64(every)))
+	}
 	if now.Sub(w.managed) >= every {
 		w.managed = now
 		r.manageSoon()
@@ -112,7 +115,8 @@ func (r *replica) lookAsLeader(now time.Time, g *group.Group) {
 func (r *replica) lookForLeader(now time.Time, g *group.Group, leader string, reach *transport.Reach) {
 	w := &r.watch
 	voters := *r.voters.Load()
-	if leader != "" && reach.Majority(voters, leader) || !r.votes(voters) {
+	// Who reaches the leader leaves it to those who do not to find out whether they are the majority.
+	if leader != "" && (reach.Reaches(r.h.cfg.Self, leader) || reach.Majority(voters, leader)) || !r.votes(voters) {
 		w.missing, w.tries, w.alone, w.told = time.Time{}, 0, time.Time{}, false
 		return
 	}

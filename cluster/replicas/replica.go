@@ -20,11 +20,12 @@ type replica struct {
 	h  *Replicas
 	id uint64
 
-	group   atomic.Pointer[group.Group] // nil while none is open
-	voters  atomic.Pointer[[]string]    // of the group, as applied here
-	changes atomic.Uint64               // counts entries
-	hot     atomic.Int64                // until when the members may not be as assigned, in nanoseconds since 1970
-	watch   watch                       // used by lookAround alone
+	group     atomic.Pointer[group.Group] // nil while none is open
+	voters    atomic.Pointer[[]string]    // of the group, as applied here
+	changes   atomic.Uint64               // counts entries
+	preferred atomic.Bool                 // this server is to lead
+	hot       atomic.Int64                // until when the members may not be as assigned, in nanoseconds since 1970
+	watch     watch                       // used by lookAround alone
 
 	mu       sync.Mutex // guards what follows; nobody is called while it is held
 	want     *state.Assignment
@@ -61,6 +62,7 @@ func newReplica(h *Replicas, id uint64) *replica {
 // assign notes what is wanted of the replica.
 func (r *replica) assign(a *state.Assignment) {
 	r.soon()
+	r.preferred.Store(a != nil && a.Preferred == r.h.cfg.Self)
 	r.poke(func() { r.want, r.pause = a, 0 })
 }
 

@@ -101,7 +101,7 @@ func (s *simulation) publisher(id, seed uint64) {
 }
 
 func (s *simulation) publishOne(n *node, id uint64) {
-	t := n.stream(id)
+	life, t := n.life.Load(), n.stream(id)
 	if t == nil {
 		return
 	}
@@ -112,7 +112,7 @@ func (s *simulation) publishOne(n *node, id uint64) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	result, err := t.Propose(ctx, &command.Publish{Time: 1, Subject: t.Name() + ".x", Payload: []byte(payload)})
-	if err != nil || result.Code != 0 {
+	if err != nil || result.Code != 0 || n.life.Load() != life {
 		return
 	}
 	s.mu.Lock()

@@ -43,6 +43,7 @@ type node struct {
 	w    *world
 	name string
 	disk *vfs.Memory
+	life atomic.Int64 // counts power cuts
 
 	mu        sync.Mutex
 	watch     map[int]func(meta.Change)
@@ -213,8 +214,10 @@ func (n *node) stop() {
 
 // crash cuts the power.
 func (n *node) crash() {
-	disk := n.disk.PowerCut(vfs.Lose)
+	// What it does until all its goroutines have gone is heard by nobody.
+	n.life.Add(1)
 	n.w.net.Leave(n.name)
+	disk := n.disk.PowerCut(vfs.Lose)
 	n.end(func() {})
 	n.disk = disk
 }
