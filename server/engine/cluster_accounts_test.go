@@ -144,7 +144,7 @@ func TestRouteBounds(t *testing.T) {
 		case 1:
 			return engine.RouteConfig{Import: accounts.Rules{Allow: []string{"open.>", "req.*"}}}
 		}
-		return engine.RouteConfig{}
+		return engine.RouteConfig{Export: accounts.Rules{Allow: []string{">"}, Deny: []string{"_R_.>"}}}
 	}})
 	zero, one, two := all[0].login("a"), all[1].login("a"), all[2].login("a")
 	one.sub("open.* 1", "closed 2")

@@ -30,7 +30,7 @@ func newRoute(e *Engine, l *mesh.Link) *route {
 	r := &route{engine: e, link: l, told: make(map[uint32]string)}
 	r.Open(host{e}, &e.env, e.nextID.Add(1), r, l.Start, x.cfg.MaxPendingBytes)
 	r.Deadline = x.cfg.WriteDeadline
-	r.set = peers.New(r, x.exports, x.cfg.Account)
+	r.set = peers.New(r, x.mayBeTold, x.cfg.Account)
 	return r
 }
 

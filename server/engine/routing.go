@@ -225,6 +225,11 @@ func (x *routing) mayLeave(subject []byte) bool {
 	return x.exports == nil || reserved.Reply(subject) || x.exports.Allows(string(subject))
 }
 
+// mayBeTold tells whether others may want a pattern.
+func (x *routing) mayBeTold(pattern string) bool {
+	return x.exports.Covers(pattern) || reserved.Reply([]byte(pattern))
+}
+
 func (x *routing) mayEnter(subject []byte) bool {
 	return x.imports == nil || reserved.Reply(subject) || x.imports.Allows(string(subject))
 }

@@ -53,9 +53,9 @@ type key struct{ subject, queue string }
 
 // Set is what one route was told. It is made by New and safe for concurrent use.
 type Set struct {
-	route  accounts.Subscriber
-	bounds *accounts.Bounds
-	find   func(name string) *accounts.Account
+	route accounts.Subscriber
+	may   func(pattern string) bool
+	find  func(name string) *accounts.Account
 
 	// mu guards what follows. Trees of interest are locked while it is held, and find is called, which locks for itself.
 	mu      sync.Mutex
@@ -66,10 +66,10 @@ type Set struct {
 	closed  bool
 }
 
-// New returns the set of a route. find returns the account of a name if it is in use here; other servers get what bounds
-// allow only.
-func New(route accounts.Subscriber, bounds *accounts.Bounds, find func(name string) *accounts.Account) *Set {
-	return &Set{route: route, bounds: bounds, find: find, remotes: make(map[uint32]*Remote), names: make(map[string]*Remote)}
+// New returns the set of a route. may tells which patterns the other server may be sent, find returns the account of a
+// name if it is in use here.
+func New(route accounts.Subscriber, may func(pattern string) bool, find func(name string) *accounts.Account) *Set {
+	return &Set{route: route, may: may, find: find, remotes: make(map[uint32]*Remote), names: make(map[string]*Remote)}
 }
 
 // Define takes over what the other server calls an account.
@@ -98,7 +98,7 @@ func (s *Set) Define(number uint32, name string) error {
 // Tell takes over that the other server wants to be sent a subject, for a queue group of that weight or for itself; with
 // weight 0 not any more. An account that was not defined is left out.
 func (s *Set) Tell(number uint32, subject, queue string, weight int) {
-	if !subjects.ValidPattern(subject) || !s.bounds.Covers(subject) {
+	if !subjects.ValidPattern(subject) || !s.may(subject) {
 		return
 	}
 	s.mu.Lock()

@@ -16,6 +16,8 @@ type route struct{}
 
 func (route) ID() uint64 { return 7 }
 
+func anything(string) bool { return true }
+
 // world has accounts that are in use or not.
 type world struct {
 	all  *accounts.Policy
@@ -57,11 +59,7 @@ func (w *world) match(account, subject string) string {
 
 func TestSet(t *testing.T) {
 	w := newWorld(t)
-	bounds, err := accounts.NewBounds(accounts.Rules{Deny: []string{"secret"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := peers.New(route{}, bounds, w.find)
+	s := peers.New(route{}, func(pattern string) bool { return pattern != "secret" }, w.find)
 	define := func(number uint32, name string) {
 		if err := s.Define(number, name); err != nil {
 			t.Fatal(err)
@@ -101,7 +99,7 @@ func TestSet(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	s := peers.New(route{}, nil, newWorld(t).find)
+	s := peers.New(route{}, anything, newWorld(t).find)
 	if err := s.Define(1, strings.Repeat("x", 2000)); !errors.Is(err, peers.ErrName) {
 		t.Errorf("a name of 2,000 bytes: %v", err)
 	}
@@ -109,7 +107,7 @@ func TestNames(t *testing.T) {
 
 func TestEntries(t *testing.T) {
 	w := newWorld(t)
-	s := peers.New(route{}, nil, w.find)
+	s := peers.New(route{}, anything, w.find)
 	for i, name := range []string{"A", "B"} {
 		if err := s.Define(uint32(i), name); err != nil {
 			t.Fatal(err)
@@ -130,7 +128,7 @@ func TestEntries(t *testing.T) {
 // TestBounded: interest in an account that is not in use here is kept up to a bound, and asked for again beyond.
 func TestBounded(t *testing.T) {
 	w := newWorld(t)
-	s := peers.New(route{}, nil, w.find)
+	s := peers.New(route{}, anything, w.find)
 	if err := s.Define(2, "B"); err != nil {
 		t.Fatal(err)
 	}
