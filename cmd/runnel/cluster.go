@@ -150,7 +150,7 @@ func printReport(w io.Writer, r *survey.Report) {
 	if len(r.Silent) > 0 {
 		fmt.Fprintf(w, "\nnothing heard from %s: what they lead is not known\n", strings.Join(r.Silent, ", "))
 	}
-	fmt.Fprintf(w, "\n%d streams, %d not as they should be or moving\n", r.Streams, len(r.Troubled)+r.MoreTroubled)
+	fmt.Fprintf(w, "\nstreams: %d; not as they should be, or moving: %d\n", r.Streams, len(r.Troubled)+r.MoreTroubled)
 	if len(r.Troubled) == 0 {
 		return
 	}

@@ -51,11 +51,11 @@ func TestClusterStatus(t *testing.T) {
 		{
 			"well", well, nil, 0, []string{
 				"cluster east, as a sees it", "b leads the meta group; 2 of 3 voters are needed",
-				"a       follower  12       5      0          3 MiB   7 GiB      yes", "b       leader", "no: stream \"S\"", "12 streams, 0 not",
+				"a       follower  12       5      0          3 MiB   7 GiB      yes", "b       leader", "no: stream \"S\"", "streams: 12; not as they should be, or moving: 0",
 			}, "",
 		},
 		{
-			"trouble", &trouble, nil, 2, []string{"nothing heard from a", "12 streams, 5 not", "A        S       b       replica on c", "T       -       moves", "and 3 more"}, "",
+			"trouble", &trouble, nil, 2, []string{"nothing heard from a", "streams: 12; not as they should be, or moving: 5", "A        S       b       replica on c", "T       -       moves", "and 3 more"}, "",
 		},
 		{"not formed", unformed, nil, 2, []string{"not formed: 1 servers see one another, 3 are expected"}, ""},
 		{"no leader", leaderless, nil, 2, []string{"has no leader: 2 of 3"}, ""},
