@@ -37,7 +37,9 @@ const (
 // maxReportBytes bounds what is read of a report.
 const maxReportBytes = 64 << 20
 
-// clusterCommand runs "runnel cluster".
+// clusterCommand runs "runnel cluster". It asks over HTTP, like the health check, and not as a client of the system account: so
+// it works from a container's shell or a script without credentials, wherever the monitoring port can be reached. What it shows is
+// one server's view; a server that is cut off says so, and nothing of what the others think of it.
 func clusterCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("cluster", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -79,7 +81,8 @@ func clusterCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 	return verdict(r, *stoppable, stderr)
 }
 
-// verdict is the exit code: of a server that is to be stopped, or else of the whole.
+// verdict is the exit code: of a server that is to be stopped, or else of the whole. A cluster that moves something is in trouble,
+// too: who restarts servers one after the other should wait until that is done. So is one of which a part is not known.
 func verdict(r *survey.Report, stoppable string, stderr io.Writer) int {
 	if stoppable == "" {
 		if len(r.Troubled) > 0 || r.MetaLeader == "" || r.Waiting != "" || len(r.Silent) > 0 {
@@ -99,7 +102,8 @@ func verdict(r *survey.Report, stoppable string, stderr io.Writer) int {
 	return fail(stderr, fmt.Errorf("the cluster has no server %q", stoppable))
 }
 
-// fetchReport asks a server.
+// fetchReport asks a server. What else the address may lead to is told by its status and the beginning of its answer: a server of an
+// older version has no such page, and one that keeps its streams alone says that.
 func fetchReport(ctx context.Context, url string) (*survey.Report, error) {
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -124,7 +128,8 @@ func fetchReport(ctx context.Context, url string) (*survey.Report, error) {
 	return r, nil
 }
 
-// printReport shows a report to people.
+// printReport shows a report to people: the whole first, then the servers, since one of them is what they are about to touch, then the
+// streams that need looking at. Those that are well are only counted.
 func printReport(w io.Writer, r *survey.Report) {
 	fmt.Fprintf(w, "cluster %s, as %s sees it\n", r.Cluster, r.By)
 	switch {
@@ -170,7 +175,8 @@ func printReport(w io.Writer, r *survey.Report) {
 	}
 }
 
-// serverState says in a word or two how a server is doing in the meta group.
+// serverState says in a word or two how a server is doing in the meta group. That a server cannot be reached goes before
+// everything else, which would be old.
 func serverState(s *survey.Server) string {
 	switch {
 	case !s.Online:
