@@ -87,10 +87,8 @@ type Group struct {
 
 // info is what Status tells and what raft does not keep for us.
 type info struct {
-	leader         string
-	leaderSince    time.Time
-	configuration  uint64 // index of the last configuration that was applied
-	configurations int    // changes that are under way here
+	leaderSince   time.Time
+	configuration uint64 // index of the last configuration that was applied
 }
 
 // Open starts a replica. It takes part at once.

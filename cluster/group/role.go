@@ -20,15 +20,15 @@ type role struct {
 
 // observe is told by raft of changes, in raft's goroutines; it may not call raft.
 func (g *Group) observe(o *raft.Observation) bool {
-	switch d := o.Data.(type) {
+	switch state := o.Data.(type) {
 	case raft.RaftState:
-		if d != raft.Leader {
+		if state != raft.Leader {
 			g.lost()
 		}
 	case raft.LeaderObservation:
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.info.leader, g.info.leaderSince = string(d.LeaderID), time.Now()
+		g.info.leaderSince = time.Now()
 	}
 	return false
 }

@@ -103,16 +103,6 @@ func (s *simulation) client(seed uint64) {
 	}
 }
 
-// down is how many voters are down.
-func (s *simulation) down() (n int) {
-	for _, node := range s.nodes[:s.voters] {
-		if node.group() == nil {
-			n++
-		}
-	}
-	return n
-}
-
 // event does one thing to the cluster.
 func (s *simulation) event() {
 	n := s.nodes[s.rand.IntN(s.voters)]

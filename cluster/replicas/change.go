@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"runnel/cluster/group"
@@ -48,14 +47,14 @@ func (r *replica) toSolo(a *state.Assignment, t *store.Stream) error {
 	if !r.h.caught.Load() {
 		return r.open(a, t)
 	}
-	// The meta group was told that all others have left, by the leader; that must be here.
-	if voters := r.voters.Load(); voters != nil && len(*voters) > 0 && !slices.Equal(*voters, []string{r.h.cfg.Self}) {
-		if err := r.open(a, t); err != nil {
-			return err
-		}
+	// What was confirmed may be in the log of the group alone: it is all applied once this server leads. The meta group was
+	// told that the others have left by a leader, which must be here.
+	if err := r.open(a, t); err != nil {
+		return err
+	}
+	if s := r.group.Load().Status(); !s.Leads || len(s.Peers) > 0 {
 		return errLater
 	}
-	r.opened(t)
 	r.shutGroup()
 	if err := r.h.cfg.Store.ToSolo(t); err != nil {
 		return err
@@ -136,6 +135,10 @@ func (h *Replicas) serveLeave(ctx context.Context, from string, request []byte) 
 		return nil, group.ErrNotLeader
 	}
 	h.logger.Warn("a replica is damaged and leaves its group for a while", "id", r.id, "node", from)
+	s := g.Status()
+	if m := census(h.cfg.Self, &s); m[from].Voter && !canLose(m, from) {
+		return nil, group.ErrBehind // the rest would be no majority
+	}
 	r.soon()
 	return nil, g.Remove(ctx, from)
 }

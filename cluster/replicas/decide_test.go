@@ -11,7 +11,7 @@ import (
 
 // members reads members: a name has a vote, one in lower case has none; then ! for offline and - for behind.
 func members(text string) (peers []group.Peer) {
-	for _, name := range strings.Fields(text) {
+	for name := range strings.FieldsSeq(text) {
 		p := group.Peer{Current: !strings.ContainsAny(name, "!-"), Offline: strings.Contains(name, "!")}
 		name = strings.Trim(name, "!-")
 		p.Voter = name == strings.ToUpper(name)

@@ -284,8 +284,9 @@ func (r *replica) open(a *state.Assignment, t *store.Stream) error {
 	}
 	r.group.Store(g)
 	t.SetProposer(proposer{g})
-	if a.Preferred == r.h.cfg.Self && log.Last() == 0 && born.Index != 0 {
-		// Nobody has led this group yet.
+	alone := slices.Equal(*r.voters.Load(), []string{r.h.cfg.Self})
+	if alone || a.Preferred == r.h.cfg.Self && log.Last() == 0 && born.Index != 0 {
+		// Nobody else can lead this group, or nobody has yet.
 		if err := g.Campaign(); err != nil {
 			r.h.logger.Debug("a new group does not campaign", "id", r.id, "error", err)
 		}

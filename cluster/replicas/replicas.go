@@ -120,12 +120,17 @@ func (h *Replicas) Close() error {
 		h.Resign(ctx)
 		cancel()
 		h.finish()
-		h.wg.Wait()
 		var closing sync.WaitGroup
 		for _, r := range h.list() {
-			closing.Go(r.shut)
+			if g := r.group.Load(); g != nil {
+				closing.Go(func() { _ = g.Close() }) // which ends what others wait for
+			}
 		}
 		closing.Wait()
+		h.wg.Wait()
+		for _, r := range h.list() {
+			r.shut()
+		}
 	})
 	return nil
 }

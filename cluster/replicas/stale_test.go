@@ -193,3 +193,36 @@ func TestIsolatedLeader(t *testing.T) {
 		w.settle(a.ID, 10, "a", "b", "c")
 	})
 }
+
+// TestCrashBeforeItsGroupEnds has a server find, when it starts, that it has a stream alone now, whose group it has still. What was
+// confirmed is in the log of that group.
+func TestCrashBeforeItsGroupEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b", "c")
+		defer w.close()
+		a := w.create("S", "a", "b", "c")
+		w.publish(a.ID, 5)
+		w.scaleSilently(a, "a")
+		n := w.node("a")
+		w.until("the others have left", func() bool {
+			s, _ := n.replicas.Status(a.ID)
+			return s.Leads && len(s.Peers) == 0
+		})
+		w.publish(a.ID, 10)
+		n.crash()
+		now := w.machine.View().StreamByID(a.ID)
+		w.command(&state.Settle{ID: a.ID, Version: now.Version})
+		n.deafen(nil)
+		n.start()
+		w.settle(a.ID, 15, "a")
+		w.publish(a.ID, 1)
+		w.settle(a.ID, 16, "a")
+	})
+}
+
+// scaleSilently has a stream go to one server, which does not get through to the meta group with the news that it is done.
+func (w *world) scaleSilently(a *state.Assignment, peer string) {
+	w.t.Helper()
+	w.scale(a, peer)
+	w.node(peer).deafen(w.machine.View())
+}

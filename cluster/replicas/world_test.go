@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"runnel/cluster/group"
 	"runnel/cluster/meta"
 	"runnel/cluster/meta/state"
 	"runnel/cluster/replicas"
@@ -437,6 +436,3 @@ func (w *world) settle(id uint64, messages int, on ...string) {
 		return len(slices.Compact(hashes)) == 1
 	})
 }
-
-// quick is a timing for tests that wait for raft's own.
-var quick = group.Timing{Heartbeat: 2 * time.Second, Election: 2 * time.Second, Lease: time.Second}
