@@ -2,6 +2,7 @@ package survey_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"runnel/cluster/survey"
@@ -134,5 +135,31 @@ func TestCounts(t *testing.T) {
 	survey.Judge(full, many)
 	if len(full.Troubled) != survey.Most || full.MoreTroubled != 7 {
 		t.Errorf("%d named, %d more", len(full.Troubled), full.MoreTroubled)
+	}
+}
+
+// TestPrint checks what people are shown of servers in every state.
+func TestPrint(t *testing.T) {
+	r := &survey.Report{
+		Cluster: "east", By: "a", MetaLeader: "a", Voters: 3, Quorum: 2, Streams: 2, MoreTroubled: 1,
+		Servers: []survey.Server{
+			{Name: "a", Online: true, Leader: true, Voter: true, StoreBytes: 1500, FreeBytes: 3 << 40, SafeToStop: true},
+			{Name: "b", Online: true},
+			{Name: "c", Voter: true, WhyNot: "it cannot be reached"},
+		},
+		Troubled: []survey.Stream{{Account: "A", Name: "S", Moving: true}},
+	}
+	var out strings.Builder
+	survey.Print(&out, r)
+	rest := out.String()
+	for _, part := range []string{
+		"a leads the meta group", "leader       0        0      0          1.465 KiB  3 TiB      yes", "no vote", "unreachable",
+		"no: it cannot be reached", "streams: 2; not as they should be, or moving: 2", "A        S       -       moves to other servers", "and 1 more",
+	} {
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			t.Fatalf("%q is missing in\n%s", part, out.String())
+		}
+		rest = after
 	}
 }

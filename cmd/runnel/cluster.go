@@ -8,25 +8,10 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"runnel/cluster/survey"
 )
-
-const clusterHelp = `Usage:
-  runnel cluster status [--url http://127.0.0.1:8222/clusterz] [--json] [--stoppable NAME]
-
-Asks any server of a cluster, by its monitoring port, how the cluster is doing:
-who leads what, who lags, and which server can be stopped now without anything
-standing still. It exits with 0 if all is well, with 1 if it could not be found
-out, and with 2 if something is not as it should be.
-
-With --stoppable it exits with 0 if that server can be stopped now, else with 2:
-for scripts that restart one server after the other.
-
-Flags:
-`
 
 // Exit codes of "runnel cluster status", besides 0 for well.
 const (
@@ -76,7 +61,7 @@ func clusterCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 			return fail(stderr, err)
 		}
 	} else if *stoppable == "" {
-		printReport(stdout, r)
+		survey.Print(stdout, r)
 	}
 	return verdict(r, *stoppable, stderr)
 }
@@ -126,88 +111,4 @@ func fetchReport(ctx context.Context, url string) (*survey.Report, error) {
 		return nil, fmt.Errorf("cluster status: the answer is no report: %w", err)
 	}
 	return r, nil
-}
-
-// printReport shows a report to people: the whole first, then the servers, since one of them is what they are about to touch, then the
-// streams that need looking at. Those that are well are only counted.
-func printReport(w io.Writer, r *survey.Report) {
-	fmt.Fprintf(w, "cluster %s, as %s sees it\n", r.Cluster, r.By)
-	switch {
-	case r.Waiting != "":
-		fmt.Fprintf(w, "not formed: %s\n", r.Waiting)
-	case r.MetaLeader == "":
-		fmt.Fprintf(w, "the meta group has no leader: %d of %d voters are needed; no stream can be made or changed\n", r.Quorum, r.Voters)
-	default:
-		fmt.Fprintf(w, "%s leads the meta group; %d of %d voters are needed\n", r.MetaLeader, r.Quorum, r.Voters)
-	}
-	fmt.Fprintln(w)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "SERVER\tSTATE\tSTREAMS\tLEADS\tONLY HERE\tSTORED\tDISK FREE\tSTOP IT NOW?")
-	for i := range r.Servers {
-		s := &r.Servers[i]
-		stop := "yes"
-		if !s.SafeToStop {
-			stop = "no: " + s.WhyNot
-		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\n", s.Name, serverState(s), s.Streams, s.Led, s.Alone, sizeText(s.StoreBytes), sizeText(s.FreeBytes), stop)
-	}
-	_ = t.Flush() // to a terminal, or a buffer
-	if len(r.Silent) > 0 {
-		fmt.Fprintf(w, "\nnothing heard from %s: what they lead is not known\n", strings.Join(r.Silent, ", "))
-	}
-	fmt.Fprintf(w, "\nstreams: %d; not as they should be, or moving: %d\n", r.Streams, len(r.Troubled)+r.MoreTroubled)
-	if len(r.Troubled) == 0 {
-		return
-	}
-	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "ACCOUNT\tSTREAM\tLEADER\tWHAT")
-	for i := range r.Troubled {
-		s := &r.Troubled[i]
-		what := s.Trouble
-		if what == "" {
-			what = "moves to other servers"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", s.Account, s.Name, dash(s.Leader), what)
-	}
-	_ = t.Flush()
-	if r.MoreTroubled > 0 {
-		fmt.Fprintf(w, "and %d more\n", r.MoreTroubled)
-	}
-}
-
-// serverState says in a word or two how a server is doing in the meta group. That a server cannot be reached goes before
-// everything else, which would be old.
-func serverState(s *survey.Server) string {
-	switch {
-	case !s.Online:
-		return "unreachable"
-	case s.Leader:
-		return "leader"
-	case !s.Voter:
-		return "no vote"
-	}
-	return "follower"
-}
-
-// sizeText shortens a size; what is 0 is not known, or nothing.
-func sizeText(n int64) string {
-	if n <= 0 {
-		return "-"
-	}
-	x := float64(n)
-	for _, unit := range [...]string{"B", "KiB", "MiB", "GiB"} {
-		if x < 1024 {
-			return fmt.Sprintf("%.4g %s", x, unit)
-		}
-		x /= 1024
-	}
-	return fmt.Sprintf("%.4g TiB", x)
-}
-
-// dash stands for nothing.
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

@@ -21,3 +21,8 @@ var helpText string
 //
 //go:embed help_tls.txt
 var helpTLSText string
+
+// clusterHelp is what runnel cluster -h prints before its flags.
+//
+//go:embed help_cluster.txt
+var clusterHelp string
