@@ -95,7 +95,6 @@ var layers = []layer{
 	{"server/jetstream/api", "subjects headers jetlog/config", ""},
 	{"server/jetstream/claims", "", ""},
 	{"server/jetstream/clustered", "jetlog/config server/jetstream/api", ""},
-	{"server/jetstream/directory", "subjects jetlog/config server/jetstream/api server/jetstream/clustered", ""},
 	{"server/jetstream/reads", "subjects jetlog jetlog/body server/jetstream/api", ""},
 	{"server/jetstream/lanes", "", ""},
 	{"server/jetstream/overload", "", ""},
@@ -135,6 +134,8 @@ var layers = []layer{
 	// 4: services on the bus.
 	{"server/system", "subjects headers cluster/survey server/wire server/accounts server/monitor server/logs server/msgtrace server/engine", compress + "/s2"},
 	{"server/jetstream/backup", "subjects headers jetlog/config jetlog/command jetlog jetlog/body", compress + "/s2"},
+	{"server/jetstream/rebuild", "jetlog/config jetlog/command jetlog server/jetstream/api server/jetstream/backup", ""},
+	{"server/jetstream/directory", "subjects jetlog/config server/jetstream/api server/jetstream/clustered server/jetstream/rebuild", ""},
 	{
 		"server/jetstream/ingest",
 		"subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/schedule jetlog/store server/accounts server/msgtrace server/jetstream/api", "",
@@ -145,7 +146,7 @@ var layers = []layer{
 	{
 		"server/jetstream",
 		"subjects headers jetlog/config jetlog/command jetlog/body jetlog/entries jetlog jetlog/store server/wire server/accounts server/engine " +
-			"server/jetstream/api server/jetstream/alarm server/jetstream/backup server/jetstream/claims server/jetstream/clustered server/jetstream/directory server/jetstream/ingest server/jetstream/delivery server/jetstream/lanes server/jetstream/overload server/jetstream/reads server/jetstream/sourcing server/jetstream/transfer",
+			"server/jetstream/api server/jetstream/alarm server/jetstream/backup server/jetstream/claims server/jetstream/clustered server/jetstream/directory server/jetstream/ingest server/jetstream/delivery server/jetstream/lanes server/jetstream/overload server/jetstream/reads server/jetstream/rebuild server/jetstream/sourcing server/jetstream/transfer",
 		gjson + " " + nuid,
 	},
 	// 5: composes what lies below.

@@ -13,6 +13,7 @@ import (
 	"runnel/server/engine"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/claims"
+	"runnel/server/jetstream/rebuild"
 	"runnel/server/jetstream/transfer"
 )
 
@@ -65,7 +66,7 @@ func (a *account) recover() {
 		if log.Account() != a.account.Name() {
 			continue
 		}
-		if cfg := log.Config(); cfg.Metadata[restoringKey] != "" {
+		if cfg := log.Config(); rebuild.Restoring(&cfg) {
 			a.discard(log)
 			continue
 		}

@@ -27,7 +27,7 @@ func clusterHandlerOf(e api.Endpoint) handler {
 	case api.CallStreamDelete:
 		return (*Service).unassign
 	case api.CallStreamRestore:
-		return (*Service).restoreElsewhere
+		return (*Service).restoreAssigned
 	case api.CallStreamPeerRemove, api.CallStreamPeerEvacuate, api.CallConsumerPeerRemove, api.CallConsumerPeerEvacuate:
 		return (*Service).removePeer
 	case api.CallStreamCancelMove:
@@ -108,11 +108,6 @@ func (s *Service) unassign(_ Outlet, r *request) (api.Answer, error) {
 	}
 	r.account.action(r.call.Stream, api.ActionDelete)
 	return &api.PlainAnswer{Success: true}, nil
-}
-
-// restoreElsewhere refuses to take a backup in.
-func (s *Service) restoreElsewhere(Outlet, *request) (api.Answer, error) {
-	return nil, api.NewError(api.NotInCluster)
 }
 
 // assignedStreams is streamNames and streamList in a cluster.
@@ -211,6 +206,9 @@ func (c *cluster) reply(ctx context.Context, q *clustered.Question) *clustered.R
 	r := c.replica(q.ID)
 	if r == nil {
 		return &clustered.Reply{}
+	}
+	if q.Kind == clustered.KindRestore {
+		return r.takeBackup(q)
 	}
 	t := r.leader()
 	if t == nil {

@@ -3,6 +3,7 @@ package jetstream
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
@@ -11,6 +12,7 @@ import (
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
 	"runnel/server/jetstream/delivery"
+	"runnel/server/jetstream/rebuild"
 )
 
 // replica is a stream of the cluster that this server has. What the cluster tells of it is noted, and a goroutine, which lives
@@ -91,7 +93,8 @@ func (r *replica) next() (is *stream, term uint64, closed, ok bool) {
 // become ends what the replica is, and begins what it is to be in an account, nil for nothing. A leader becomes a follower
 // first, which readers find while the leader is coming to its end.
 func (r *replica) become(a *account, is *stream, term uint64, closed bool) {
-	if is != nil && !closed && is.account == a && is.term == term && !is.isClosed() {
+	finished := is != nil && is.unfinished && !r.unfinished()
+	if is != nil && !closed && is.account == a && is.term == term && !is.isClosed() && !finished {
 		return
 	}
 	if closed {
@@ -102,13 +105,21 @@ func (r *replica) become(a *account, is *stream, term uint64, closed bool) {
 	}
 	if is != nil && term != 0 {
 		leader := newStream(is.account, r.log)
-		leader.term = term
-		leader.begin()
-		if r.replace(is, leader, false) != nil && !leader.offline() {
+		leader.term, leader.unfinished = term, rebuild.Restoring(leader.config())
+		if !leader.unfinished {
+			leader.begin()
+		}
+		if r.replace(is, leader, false) != nil && leader.ingest != nil {
 			leader.attend()
 			leader.elected()
 		}
 	}
+}
+
+// unfinished tells whether the stream is being restored.
+func (r *replica) unfinished() bool {
+	cfg := r.log.Config()
+	return rebuild.Restoring(&cfg)
 }
 
 // follower returns a stream of an account that only answers direct gets; nil without an account.
@@ -207,8 +218,19 @@ func (r *replica) tend() {
 	if t == nil || busy || t.offline() || t.isClosed() {
 		return
 	}
+	if t.unfinished {
+		if !t.taking.Load() && time.Since(t.since) > abandonedAfter {
+			r.abandon()
+		}
+		return
+	}
 	if a, ok := r.cluster.Stream(r.log.Account(), r.log.Name()); ok && a.ID == r.log.ID() {
-		t.assigned(a)
+		switch {
+		case !rebuild.Restoring(&a.Config):
+			t.assigned(a)
+		case t.leads():
+			r.adopt(t)
+		}
 	}
 	if !t.leads() {
 		t.countIfKnown()

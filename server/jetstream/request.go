@@ -28,6 +28,7 @@ type request struct {
 	relay    string // not a call, but a message for this subject: of a bucket that was named by the domain
 	// here is set where no other server of a cluster is to be thought of, late when somebody who leads was waited for.
 	here, late bool
+	restore    string // id of the restore that it has begun, empty for none
 }
 
 // seed is for the choice of lanes only.
@@ -61,7 +62,7 @@ func (a *account) handlers() map[string]func(*engine.Message) {
 		"$JS.FC.>":  a.takeFlowControl,
 
 		api.SnapshotAckPrefix + ">":     a.takeSnapshotAck,
-		api.SnapshotRestorePrefix + ">": a.takeChunk,
+		api.SnapshotRestorePrefix + ">": a.transfers.TakeChunk,
 	}
 	if d := a.service.cfg.Domain; d != "" {
 		h["$JS."+d+".API.>"] = a.takeRequest

@@ -20,8 +20,6 @@ import (
 const (
 	// Messages of a backup that are read at once.
 	backupMessages, backupBytes = 1024, 1 << 20
-	// pendingMost bounds what waits for an answer in all consumers of a stream that is restored.
-	pendingMost = 4 << 20
 )
 
 // picture is a stream as its backup has it: everything but the messages, which are those up to the last sequence

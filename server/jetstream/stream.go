@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"runnel/jetlog"
 	"runnel/jetlog/command"
@@ -34,13 +35,17 @@ type stream struct {
 	ingest  *ingest.Stream
 	deliver *delivery.Stream
 	sources *sourcing.Stream
-	term    uint64       // in which it is led here; 0 where it is not, and on a server alone
-	resting atomic.Bool  // it is not led here any more
-	failed  atomic.Bool  // it could not be opened
-	alarm   alarm.Alarm  // for what time does
-	looking atomic.Bool  // a goroutine is about to look what time will do
-	counted atomic.Int64 // bytes that are in the counts of the account and of the server
-	claimed []string     // subjects, as the account has noted; it guards them
+	term    uint64      // in which it is led here; 0 where it is not, and on a server alone
+	resting atomic.Bool // it is not led here any more
+	taking  atomic.Bool // it takes a backup in, or has
+	since   time.Time   // when it became known
+	// unfinished is set while the stream is not whole, and is not served for that.
+	unfinished bool
+	failed     atomic.Bool  // it could not be opened
+	alarm      alarm.Alarm  // for what time does
+	looking    atomic.Bool  // a goroutine is about to look what time will do
+	counted    atomic.Int64 // bytes that are in the counts of the account and of the server
+	claimed    []string     // subjects, as the account has noted; it guards them
 	// subjects counts the subjects for infos.
 	subjects reads.SubjectCount
 
@@ -55,7 +60,7 @@ type stream struct {
 // newStream returns a stream that does nothing yet.
 func newStream(a *account, log *store.Stream) *stream {
 	t := &stream{account: a, log: log, subscribed: make(map[string]*engine.Internal)}
-	t.subjects.Log = log
+	t.subjects.Log, t.since = log, time.Now()
 	cfg := log.Config()
 	t.cfg.Store(&cfg)
 	t.alarm = alarm.Alarm{Clock: a.service.cfg.Clock, Ring: t.timePassed}

@@ -8,6 +8,7 @@ import (
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/rebuild"
 )
 
 // streamRequest reads the configuration that a create or update asks for, complete and valid.
@@ -26,7 +27,7 @@ func (s *Service) streamRequest(r *request) (config.Stream, error) {
 	if cfg.Replicas > 1 && s.cluster == nil {
 		return config.Stream{}, api.NewError(api.ReplicasNotSupported)
 	}
-	delete(cfg.Metadata, restoringKey)
+	rebuild.Unmark(&cfg)
 	if err := r.account.checkSources(&cfg); err != nil {
 		return config.Stream{}, err
 	}

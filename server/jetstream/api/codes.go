@@ -22,7 +22,6 @@ const (
 	InsufficientMemory      config.Code = 10028
 	MirrorMessageBytes      config.Code = 10030
 	AccountNotFound         config.Code = 10035
-	NotInCluster            config.Code = 10036
 	NotEmptyRequest         config.Code = 10038
 	NotEnabledForAccount    config.Code = 10039
 	PeerNotMember           config.Code = 10040

@@ -27,6 +27,8 @@ const (
 	KindCheck Kind = "check"
 	// KindConfigure has a stream take a configuration, and asks for its info then.
 	KindConfigure Kind = "configure"
+	// KindRestore has a stream that is new take a backup in, which comes under the id in Restore.
+	KindRestore Kind = "restore"
 )
 
 // Question is what a server asks of another one.
@@ -36,6 +38,7 @@ type Question struct {
 	Names   []string       `json:"names,omitempty"`
 	ID      uint64         `json:"id,omitempty"`
 	Config  *config.Stream `json:"config,omitempty"`
+	Restore string         `json:"restore,omitempty"`
 }
 
 // Reply is what it is told.

@@ -1,6 +1,14 @@
 // Package directory is what the leader of the meta group answers: which streams there are, where they are, and what is to
-// become of that. Every server of a cluster knows the streams that are assigned, but only those that lead them know what is in
-// them: so they are asked.
+// become of that.
+//
+// Every server of a cluster knows the streams that are assigned, with the configurations that they are to have. What is in a
+// stream, and whether it takes another configuration, only the server knows that leads it. So a directory decides nothing by
+// itself: it asks the meta group for what concerns which streams there are, and the leaders of streams for the rest, by an
+// Asker.
+//
+// A change is made in an order in which it can be given up: first who may refuse it is asked, then it is committed by the meta
+// group, and then the stream's leader carries it out. If that does not come to pass, the next leader does, since it finds
+// that its stream differs from what is assigned.
 package directory
 
 import (
@@ -13,6 +21,7 @@ import (
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
+	"runnel/server/jetstream/rebuild"
 	"runnel/subjects"
 )
 
@@ -63,6 +72,7 @@ func (d *Directory) Create(account string, cfg config.Stream, l clustered.Limits
 	}
 	ctx, cancel := context.WithTimeout(d.Context, LeaderWait)
 	defer cancel()
+	// Who creates a stream at every start of his need not know whether he is the first; those who listen to events do.
 	_, existed := d.Cluster.Stream(account, cfg.Name)
 	a, err := d.Cluster.Create(ctx, account, cfg, l)
 	if err != nil {
@@ -119,6 +129,30 @@ func (d *Directory) reconfigured(ctx context.Context, a *clustered.Assignment) (
 	return d.ask(ctx, a, &clustered.Question{Kind: clustered.KindConfigure, Config: &a.Config})
 }
 
+// Restore makes a stream with the configuration that it has until it is whole, and has its leader take a backup in which comes
+// under an id.
+func (d *Directory) Restore(account string, staged config.Stream, final *config.Stream, id string, l clustered.Limits) error {
+	if err := checkPlacement(final); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(d.Context, LeaderWait)
+	defer cancel()
+	a, err := d.Cluster.Create(ctx, account, staged, l)
+	if err != nil {
+		return err
+	}
+	r, err := d.Asker.Leader(ctx, a, &clustered.Question{Kind: clustered.KindRestore, Config: final, Restore: id})
+	if err == nil && r.Error == nil {
+		return nil
+	}
+	if err == nil {
+		err = r.Error
+	}
+	undo, cancel := context.WithTimeout(d.Context, operateWait)
+	defer cancel()
+	return errors.Join(err, d.Cluster.Delete(undo, a))
+}
+
 // Delete removes a stream.
 func (d *Directory) Delete(account, name string) error {
 	a, err := d.Stream(account, name)
@@ -132,13 +166,12 @@ func (d *Directory) Delete(account, name string) error {
 
 // find returns the streams of an account by name, only those with a subject that overlaps the pattern if it is not empty.
 func (d *Directory) find(account, pattern string) []*clustered.Assignment {
-	all := d.Cluster.Streams(account)
-	if pattern == "" {
-		return all
-	}
 	var found []*clustered.Assignment
-	for _, a := range all {
-		if slices.ContainsFunc(a.Config.Subjects, func(s string) bool { return subjects.Overlap(s, pattern) }) {
+	for _, a := range d.Cluster.Streams(account) {
+		if rebuild.Restoring(&a.Config) {
+			continue // it is not there yet
+		}
+		if pattern == "" || slices.ContainsFunc(a.Config.Subjects, func(s string) bool { return subjects.Overlap(s, pattern) }) {
 			found = append(found, a)
 		}
 	}
@@ -165,6 +198,7 @@ func (d *Directory) Names(account string, q *api.StreamsRequest) *api.StreamName
 // List lists streams with all about them. Those whose leader does not answer are missing.
 func (d *Directory) List(account string, q *api.StreamsRequest) *api.StreamListAnswer {
 	names, page := d.page(account, q, api.ListPage)
+	// All servers are asked, and not the leader of each stream: that is one question for a server, however many streams.
 	answer := &api.StreamListAnswer{Paged: page}
 	infos := make(map[string]*api.StreamInfo, len(names))
 	if len(names) > 0 {

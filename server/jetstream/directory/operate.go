@@ -26,6 +26,7 @@ func (d *Directory) successor(p *config.Placement, might []string) (string, erro
 	case p == nil || p.Preferred == "" && p.Cluster == "" && len(p.Tags) == 0:
 		return "", nil
 	case p.Preferred != "":
+		// A name counts before all other wishes, as it leaves nothing to choose.
 		m, ok := d.node(p.Preferred)
 		switch {
 		case !ok || !slices.Contains(might, m.ID):
@@ -177,6 +178,7 @@ func (d *Directory) removeServer(ctx context.Context, graceful bool, decode func
 	if q.Peer == "" && q.PeerID == "" {
 		return nil, api.NewError(config.BadRequest)
 	}
+	// Both may be given; then they have to be of the same server, so that a slip removes none.
 	for _, m := range d.Cluster.Members() {
 		if q.PeerID != "" && m.ID != q.PeerID || q.Peer != "" && m.Name != q.Peer && m.ID != q.Peer {
 			continue
@@ -208,6 +210,7 @@ func (d *Directory) move(ctx context.Context, call *api.Call, decode func(any) e
 	if err := decode(&q); err != nil {
 		return nil, err
 	}
+	// An account that has nothing to be moved might as well not be there.
 	if len(d.Cluster.Streams(call.Account)) == 0 {
 		return nil, api.NewError(api.AccountNotFound)
 	}

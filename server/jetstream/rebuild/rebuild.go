@@ -1,4 +1,11 @@
-package jetstream
+// Package rebuild makes a stream of a backup.
+//
+// The stream is made in the store under its own name, by commands like those of every other stream, so that what is done is
+// logged, limited and synced as usual, and replicated where streams are. Two things keep it apart until it is whole: it
+// has no subjects, so it captures nothing; and its configuration has a mark, by which whoever serves streams knows not to
+// serve this one. The last command takes the mark away and sets subjects and limits, in one: before it there is no stream
+// for anybody, after it all of it, whenever the server dies.
+package rebuild
 
 import (
 	"context"
@@ -10,33 +17,50 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
-	"runnel/jetlog/store"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/backup"
 )
 
-// A stream that is restored is made in the store under its own name, by commands like those of every other stream, so
-// that what is done is logged, limited and synced as usual. Three things keep it apart until it is whole: the
-// account has only reserved its name, so no request finds it; it has no subjects, so it captures nothing; and its
-// configuration has a mark. The last command takes the mark away and sets subjects and limits, in one: before it there
-// is no stream for anybody, after it all of it, whenever the server dies.
+// key marks, in the metadata of its configuration, a stream that is being restored. Clients cannot set it.
+const key = "_runnel.restoring"
 
-// restoringKey marks, in the metadata of its configuration, a stream that is being restored. Clients cannot set it.
-// It goes with the last command of the restore, so a stream that has it when the service begins to serve an account
-// is half a stream, and goes.
-const restoringKey = "_runnel.restoring"
+// Restoring tells whether a configuration is that of a stream that is not whole.
+func Restoring(cfg *config.Stream) bool { return cfg.Metadata[key] != "" }
+
+// Unmark takes the mark from a configuration that a client has sent.
+func Unmark(cfg *config.Stream) { delete(cfg.Metadata, key) }
 
 const (
 	// copiedMessages and copiedBytes are how much one command brings.
 	copiedMessages, copiedBytes = 512, 1 << 20
 )
 
-// rebuilding is a stream that is being restored: in the store, under its name, known to nobody.
+// pendingMost bounds what waits for an answer in all consumers of a stream that is restored.
+const pendingMost = 4 << 20
+
+// Log is a stream as its rebuilding needs it; *store.Stream is one.
+type Log interface {
+	// Propose carries a command out.
+	Propose(ctx context.Context, c command.Command) (jetlog.Result, error)
+}
+
+// Config says what is rebuilt within which limits. All of it is required.
+type Config struct {
+	Log   Log            // with the configuration that Staged returns, and nothing in it
+	Final *config.Stream // that the stream is to have when it is whole
+	Now   func() int64   // in nanoseconds since 1970
+	// Admit says why so many bytes more have no room, nil if they have. Stored is called when they are there.
+	Admit  func(bytes int) *api.Error
+	Stored func()
+	// MaxConsumers returns how many consumers the stream may have, 0 for any number, and Limits those of a consumer.
+	MaxConsumers func() (int, error)
+	Limits       config.Limits
+}
+
+// rebuilding is a stream that is being restored.
 type rebuilding struct {
-	ctx     context.Context
-	account *account
-	final   *config.Stream
-	stream  *stream
+	Config
+	ctx context.Context
 
 	state backup.State
 	// consumers come before the messages in one form of a backup and after them in the other. They are made when
@@ -50,8 +74,8 @@ type rebuilding struct {
 	bytes int
 }
 
-// stage creates the stream with a configuration that takes all messages as they are.
-func (a *account) stage(ctx context.Context, final *config.Stream) (*rebuilding, error) {
+// Staged returns the configuration that a stream has until it is whole.
+func Staged(final *config.Stream) config.Stream {
 	// Nothing may be removed while messages come in: not by limits, which count from the newest message, nor by age,
 	// which would go by the time of the restore, nor by rollups, which were carried out when the messages were new. A
 	// sealed stream takes nothing, and what is republished was so before.
@@ -63,23 +87,14 @@ func (a *account) stage(ctx context.Context, final *config.Stream) (*rebuilding,
 	cfg.MaxMessages, cfg.MaxBytes, cfg.MaxPerSubject, cfg.MaxAge, cfg.FirstSequence, cfg.MarkerTTL = -1, -1, -1, 0, 0, 0
 	cfg.Discard = config.DiscardOld
 	cfg.Metadata = maps.Clone(final.Metadata)
-	cfg.Metadata[restoringKey] = "true"
-	log, err := a.service.cfg.Store.Create(a.account.Name(), cfg)
-	if err != nil {
-		return nil, err
-	}
-	return &rebuilding{ctx: ctx, account: a, final: final, stream: newStream(a, log)}, nil
+	cfg.Metadata[key] = "true"
+	return cfg
 }
 
-// discard removes a stream that was not restored to the end.
-func (a *account) discard(log *store.Stream) {
-	s := a.service
-	if err := s.cfg.Store.Delete(log); err != nil {
-		s.logger.Error("cannot remove a stream that was not restored to the end; it goes at the next start",
-			"account", log.Account(), "stream", log.Name(), "error", err)
-		return
-	}
-	s.logger.Info("removed a stream that was not restored to the end", "account", log.Account(), "stream", log.Name())
+// Run makes the stream whole with what a backup has, or returns why it cannot.
+func Run(ctx context.Context, cfg Config, in *backup.Reader) error {
+	b := &rebuilding{Config: cfg, ctx: ctx}
+	return b.run(in)
 }
 
 // run reads the backup to its end and makes the stream whole.
@@ -117,7 +132,7 @@ func (b *rebuilding) keep(c *backup.Consumer) error {
 	}
 	b.consumers = append(b.consumers, c)
 	b.waiting += len(c.State.Pending) + len(c.State.Redelivered)
-	most, err := b.maxConsumers()
+	most, err := b.MaxConsumers()
 	switch {
 	case err != nil:
 		return err
@@ -129,27 +144,11 @@ func (b *rebuilding) keep(c *backup.Consumer) error {
 	return nil
 }
 
-// maxConsumers is how many consumers the stream may have, 0 for any number.
-func (b *rebuilding) maxConsumers() (int, error) {
-	l := b.account.limits.Load()
-	if l == nil {
-		return 0, api.NewError(api.NotEnabledForAccount)
-	}
-	most := b.account.service.allowed.Load().DefaultMaxConsumers
-	if b.final.MaxConsumers > 0 {
-		most = b.final.MaxConsumers
-	}
-	if l.MaxConsumers > 0 && (b.final.MaxConsumers <= 0 || l.MaxConsumers < most) {
-		most = l.MaxConsumers
-	}
-	return most, nil
-}
-
 // add takes a message; those before it are stored when they are enough for a command.
 func (b *rebuilding) add(m *jetlog.Message) error {
 	c := command.Copied{Sequence: m.Sequence, Time: m.Time, Subject: m.Subject, Header: m.Header, Payload: m.Payload}
-	if b.final.AllowSchedules {
-		c.Fire = jetlog.FirstFire(m.Header, b.account.service.now())
+	if b.Final.AllowSchedules {
+		c.Fire = jetlog.FirstFire(m.Header, b.Now())
 	}
 	b.batch = append(b.batch, c)
 	b.bytes += len(m.Subject) + len(m.Header) + len(m.Payload)
@@ -164,10 +163,10 @@ func (b *rebuilding) flush() error {
 	if len(b.batch) == 0 {
 		return nil
 	}
-	if err := b.stream.admit(b.bytes); err != nil {
+	if err := b.Admit(b.bytes); err != nil {
 		return err
 	}
-	c := &command.Copy{Time: b.account.service.now(), From: b.last + 1, Messages: b.batch}
+	c := &command.Copy{Time: b.Now(), From: b.last + 1, Messages: b.batch}
 	r, err := b.propose(c)
 	if err != nil {
 		return err
@@ -175,7 +174,7 @@ func (b *rebuilding) flush() error {
 	if r.Count != len(b.batch) {
 		return fmt.Errorf("%d of %d messages were stored, up to %d", r.Count, len(b.batch), r.Sequence)
 	}
-	b.stream.count()
+	b.Stored()
 	b.messages += uint64(len(b.batch))
 	b.last = b.batch[len(b.batch)-1].Sequence
 	b.batch, b.bytes = nil, 0 // the stream keeps what the command had
@@ -184,9 +183,9 @@ func (b *rebuilding) flush() error {
 
 // propose carries a command out; a refusal is an error.
 func (b *rebuilding) propose(c command.Command) (jetlog.Result, error) {
-	r, err := b.stream.log.Propose(b.ctx, c)
+	r, err := b.Log.Propose(b.ctx, c)
 	for err == nil && r.Code == 0 && r.More {
-		r, err = b.stream.log.Propose(b.ctx, &command.Continue{Time: b.account.service.now()})
+		r, err = b.Log.Propose(b.ctx, &command.Continue{Time: b.Now()})
 	}
 	if err == nil && r.Code != 0 {
 		return r, api.NewError(r.Code, r.Detail)
@@ -197,7 +196,7 @@ func (b *rebuilding) propose(c command.Command) (jetlog.Result, error) {
 // finish moves the stream to where the other was, makes the consumers, and gives it its configuration: from there
 // on it is whole.
 func (b *rebuilding) finish() error {
-	now := b.account.service.now()
+	now := b.Now()
 	if through := b.state.LastSequence; through > b.last {
 		// The last message has gone, and is known by its time only, which may not be ahead of ours.
 		at := min(max(jetlog.Nanoseconds(b.state.LastTime), 0), now)
@@ -205,11 +204,11 @@ func (b *rebuilding) finish() error {
 			return err
 		}
 	}
-	if b.final.Retention == config.InterestRetention && len(b.consumers) == 0 && b.messages > 0 {
+	if b.Final.Retention == config.InterestRetention && len(b.consumers) == 0 && b.messages > 0 {
 		return errors.New("the backup has no consumers, and a stream with interest retention keeps nothing without: " +
 			"restore it with retention limits in its configuration")
 	}
-	most, err := b.maxConsumers()
+	most, err := b.MaxConsumers()
 	if err != nil {
 		return err
 	}
@@ -218,18 +217,14 @@ func (b *rebuilding) finish() error {
 			return fmt.Errorf("consumer %q: %w", c.Config.Name, err)
 		}
 	}
-	if _, err = b.propose(&command.Configure{Time: now, Config: *b.final}); err != nil {
-		return err
-	}
-	cfg := b.stream.log.Config()
-	b.stream.cfg.Store(&cfg)
-	return nil
+	_, err = b.propose(&command.Configure{Time: now, Config: *b.Final})
+	return err
 }
 
 // restoreConsumer makes a consumer. Its configuration goes through the same rules as that of a new one, since the
 // backup may be of a server with others.
 func (b *rebuilding) restoreConsumer(c *backup.Consumer, most int) error {
-	cfg, err := c.Config.Normalized(b.final, b.account.consumerLimits(), false)
+	cfg, err := c.Config.Normalized(b.Final, b.Limits, false)
 	if err != nil {
 		return err
 	}
@@ -239,7 +234,7 @@ func (b *rebuilding) restoreConsumer(c *backup.Consumer, most int) error {
 	if err != nil {
 		return err
 	}
-	restore.Time, restore.Max = b.account.service.now(), uint64(most)
+	restore.Time, restore.Max = b.Now(), uint64(most)
 	_, err = b.propose(restore)
 	return err
 }
