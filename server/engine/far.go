@@ -265,11 +265,9 @@ func (w *worker) stageHead(to *server, h *frames.Head, tailBytes int) *stage {
 func (x *far) await(queue string, w interface{ Wake() }) bool {
 	for i := range x.servers {
 		s := &x.servers[i]
-		goes := s.plain
-		if queue != "" {
-			g := slices.IndexFunc(x.groups, func(g farGroup) bool { return g.name == queue })
-			goes = g >= 0 && slices.ContainsFunc(x.groups[g].members, func(m farMember) bool { return m.server == i })
-		}
+		goes := s.plain && queue == "" || slices.ContainsFunc(x.groups, func(g farGroup) bool {
+			return g.near < 0 && (queue == "" || g.name == queue) && slices.ContainsFunc(g.members, func(m farMember) bool { return m.server == i })
+		})
 		if goes && s.route.Crowded() && s.route.Park(w) {
 			return true
 		}

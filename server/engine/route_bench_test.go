@@ -8,8 +8,10 @@ import (
 
 	"runnel/cluster/mesh"
 	"runnel/server/accounts"
+	"runnel/server/engine/chunks"
 	"runnel/server/engine/frames"
 	"runnel/server/engine/lines"
+	"runnel/server/engine/outbound"
 )
 
 // keeping is a socket that takes everything and keeps what came last, and everything that came if it logs.
@@ -154,6 +156,62 @@ func TestInterestBeforeRequest(t *testing.T) {
 	}
 }
 
+// TestRouteCrowded: who can wait is told that a route is behind, and when it no longer is.
+func TestRouteCrowded(t *testing.T) {
+	p := newRouted(t, "push", "q")
+	a := p.x.door.policy.Global()
+	publisher := p.x.NewPublisher()
+	defer publisher.Close()
+	for _, queue := range []string{"", "q", "other"} {
+		woken := new(counting)
+		if publisher.Blocked(a, "push", queue, woken) {
+			t.Errorf("queue %q: blocked by a route that keeps up", queue)
+		}
+		much := chunks.Batch{Own: make([]byte, outbound.SoftLimit(p.x.Settings().MaxPendingBytes)+1)}
+		p.out.Attach(&full{})
+		p.out.Write(&much, new(lines.Scratch))
+		p.out.Attach(p.socket)
+		if got, want := publisher.Blocked(a, "push", queue, woken), queue != "other"; got != want {
+			t.Errorf("queue %q: blocked %t, want %t", queue, got, want)
+		}
+		p.out.Drain(new(lines.Scratch))
+		if got, want := *woken > 0, queue != "other"; got != want {
+			t.Errorf("queue %q: woken %t, want %t", queue, got, want)
+		}
+	}
+}
+
+// FuzzRouteInput: whatever another server says, this one stands, and forgets it when the route ends.
+func FuzzRouteInput(f *testing.F) {
+	whole := frames.AppendInterest(frames.AppendAccount(nil, 1, accounts.GlobalName), 1, "a.*", "q", 2)
+	h := frames.Head{Number: 1, Subject: []byte("a.b"), TailBytes: len("1\r\nx\r\n"), BodyBytes: 1}
+	message := append(h.Append(nil), "1\r\nx\r\n"...)
+	f.Add(slices.Concat(whole, message), uint16(5))
+	f.Add(frames.AppendNumber(frames.AppendNumber(whole, frames.Ask, 1), frames.Forget, 1), uint16(20))
+	f.Add(append([]byte{99, 0, 0, 0, 1, 7}, message...), uint16(1))
+	x, _, _ := linked(f, "y")
+	x.subscribe(x.connect(&discarding{}, ""), "a.b", "", "1")
+	before := x.door.policy.Global().Interest().Len()
+	w := newWorker(x.Engine, 64)
+	f.Fuzz(func(t *testing.T, b []byte, cut uint16) {
+		r := x.link("y", 0)
+		r.Attach(&discarding{})
+		if !x.register(&r.Line) {
+			t.Fatal("the engine is closed")
+		}
+		used, err := r.Input(w, b[:min(int(cut), len(b))])
+		if err == nil {
+			_, _ = r.Input(w, b[used:]) // malformed mostly
+		}
+		w.flush()
+		r.Withdraw()
+		x.forget(&r.Line)
+		if got := x.door.policy.Global().Interest().Len(); got != before {
+			t.Fatalf("%d subscriptions are left, want %d", got, before)
+		}
+	})
+}
+
 // TestRouteMoves: an account that is told about on another route of the same server is not counted twice.
 func TestRouteMoves(t *testing.T) {
 	x, first, _ := linked(t, "y")
@@ -202,3 +260,8 @@ func BenchmarkRoute(b *testing.B) {
 		})
 	}
 }
+
+// counting counts how often it is woken.
+type counting int
+
+func (c *counting) Wake() { *c++ }
