@@ -65,18 +65,32 @@ func (s *Store) replay(recovered *wal.Recovered, report *Report) error {
 		}
 		report.Replayed += applied
 	}
+	for group := range unknown {
+		s.log.Release(group, wal.End)
+	}
+	return s.judge(damage, first, recovered.Last)
+}
+
+// judge decides which streams the log has lost something of; first and last are the positions of the first and the last
+// record that it has. When nobody has to look at the damage any more the log need not keep it where it is.
+func (s *Store) judge(damage damages, first, last wal.Position) error {
+	settled := true
 	for _, t := range s.Streams() {
 		if r := t.replica.Load(); r != nil {
-			t.judgeReplica(r, damage, first, recovered.Last)
-			if r.log.Err() != nil {
-				if err := s.giveUp(t, r); err != nil && !errors.Is(err, ErrFull) {
-					return err
-				}
+			t.judgeReplica(r, damage, first, last)
+			if r.log.Err() == nil {
+				continue
+			}
+			if err := s.giveUp(t, r); errors.Is(err, ErrFull) {
+				settled = false
+			} else if err != nil {
+				return err
 			}
 			continue
 		}
 		t.judge(damage)
 		t.judgeEnd()
+		settled = settled && t.Err() == nil
 		if t.body != nil {
 			t.body.Asker = nil
 			t.assign() // the log may have another configuration
@@ -85,8 +99,8 @@ func (s *Store) replay(recovered *wal.Recovered, report *Report) error {
 			}
 		}
 	}
-	for group := range unknown {
-		s.log.Release(group, wal.End)
+	if settled {
+		s.log.AcceptDamage()
 	}
 	return nil
 }

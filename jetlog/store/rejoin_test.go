@@ -283,6 +283,14 @@ func wiped(t *testing.T, s *store.Store, halted *store.Stream, cfg store.Config)
 	if got := s.StreamByID(groupID).Entries().Value("CurrentTerm"); string(got) != "9" {
 		t.Errorf("the term is %q", got)
 	}
+	for i := range 300 { // the damage does not keep the log
+		propose(t, s.Stream("A", "T"), &command.Publish{Time: 1, Subject: "T.x", Payload: make([]byte, 8000)})
+		if i%20 == 0 {
+			if err := s.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -152,6 +152,9 @@ func (s *Store) Streams() []*Stream {
 	return slices.SortedFunc(maps.Values(s.streams), func(a, b *Stream) int { return cmp.Compare(a.id, b.id) })
 }
 
+// Work tells how many writes and syncs of the log were done, and whether one is under way, as [wal.Log.Work] does.
+func (s *Store) Work() (done uint64, busy bool) { return s.log.Work() }
+
 // ID returns the id of the store, which its files carry.
 func (s *Store) ID() [16]byte { return s.manifest.ID() }
 
