@@ -122,8 +122,8 @@ func (c *Cluster) join(direct bool) {
 func (c *Cluster) end() {
 	for _, n := range c.Nodes {
 		n.Kill()
-		if found := faults(n.Log()); len(found) > 0 {
-			c.t.Errorf("log of %s: %s", n.Name, strings.Join(found, "; "))
+		for _, fault := range faults(n.Log()) {
+			c.t.Errorf("log of %s:\n%s", n.Name, fault)
 		}
 	}
 	for p := range c.between() {

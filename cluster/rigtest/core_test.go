@@ -12,23 +12,6 @@ import (
 // quick is the pause between the messages of a load that is to leave the machine some room.
 const quick = 2 * time.Millisecond
 
-// TestCoreRollingRestart: servers that are restarted one after the other, with a good-bye to their clients, are missed by
-// no request.
-func TestCoreRollingRestart(t *testing.T) {
-	c := rigtest.Start(t, rigtest.Config{})
-	requests, chatter := c.StartRequests(4, quick), c.StartChatter(quick)
-	for range restarts {
-		for _, n := range c.Nodes {
-			n.LameDuck()
-			requests.Progress(50)
-			n.Start()
-			c.WaitReady()
-		}
-	}
-	requests.Stop()
-	chatter.Stop()
-}
-
 // TestCoreKill: a server that is gone without a word takes nothing with it.
 func TestCoreKill(t *testing.T) {
 	c := rigtest.Start(t, rigtest.Config{})

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -201,15 +202,21 @@ func (n *Node) Log() string {
 	return string(text)
 }
 
-// faults are lines of a log that no cluster may ever have.
+// faultLines is how much of a log is shown from a fault on.
+const faultLines = 60
+
+// faults are places of a log that no cluster may ever have.
 func faults(log string) []string {
+	signs := []string{"panic: ", "WARNING: DATA RACE", "fatal error: "}
+	lines := slices.Collect(strings.Lines(log))
 	var found []string
-	for line := range strings.Lines(log) {
-		for _, sign := range []string{"panic:", "WARNING: DATA RACE", "fatal error:"} {
-			if strings.Contains(line, sign) {
-				found = append(found, strings.TrimSpace(line))
-			}
+	for i := 0; i < len(lines); i++ {
+		if !slices.ContainsFunc(signs, func(sign string) bool { return strings.HasPrefix(lines[i], sign) }) {
+			continue
 		}
+		end := min(len(lines), i+faultLines)
+		found = append(found, strings.Join(lines[i:end], ""))
+		i = end
 	}
 	return found
 }

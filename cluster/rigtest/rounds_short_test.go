@@ -5,7 +5,7 @@ package rigtest_test
 // How often a scenario does what it does: more often with the tag long.
 const (
 	restarts = 2
-	kills    = 3
-	streams  = 20
-	resets   = 10
+	kills    = 2
+	streams  = 10
+	resets   = 5
 )

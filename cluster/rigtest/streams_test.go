@@ -1,4 +1,4 @@
-//go:build unix && rig
+//go:build unix
 
 package rigtest_test
 
@@ -15,6 +15,9 @@ import (
 // stream is the name of the stream that the scenarios break.
 const stream = "LOAD"
 
+// slack is the pause between the messages of a load that runs beside others.
+const slack = 10 * time.Millisecond
+
 // world is a cluster of three with a replicated stream that is written, followed and consumed.
 type world struct {
 	*rigtest.Cluster
@@ -30,6 +33,7 @@ type world struct {
 // otherwise to any.
 func newWorld(t *testing.T, clients func(c *rigtest.Cluster, leader *rigtest.Node) []*rigtest.Node) *world {
 	t.Helper()
+	t.Parallel() // mostly it waits
 	w := &world{t: t, Cluster: rigtest.Start(t, rigtest.Config{JetStream: true, SyncAlways: true}), ledger: rigtest.NewLedger()}
 	w.CreateStream(w.Connect(), stream, 3)
 	nodes := w.Nodes
@@ -38,7 +42,7 @@ func newWorld(t *testing.T, clients func(c *rigtest.Cluster, leader *rigtest.Nod
 	}
 	w.nc = rigtest.Connect(t, nodes)
 	w.WaitReplicas(w.nc, stream)
-	w.writers = rigtest.StartWriters(t, rigtest.Connect(t, nodes), w.ledger, stream, "w", 4, quick)
+	w.writers = rigtest.StartWriters(t, rigtest.Connect(t, nodes), w.ledger, stream, "w", 4, slack)
 	w.reader = rigtest.StartReader(t, rigtest.Connect(t, nodes), stream)
 	w.workers = rigtest.StartWorkers(t, rigtest.Connect(t, nodes), stream, "WORK", 2)
 	w.writers.Progress(50)
@@ -64,7 +68,7 @@ func others(c *rigtest.Cluster, leader *rigtest.Node) []*rigtest.Node { return c
 // publisher waits longer than its retries.
 func TestStreamRollingRestart(t *testing.T) {
 	w := newWorld(t, nil)
-	requests := w.StartRequests(2, 10*time.Millisecond)
+	requests, chatter := w.StartRequests(2, slack), w.StartChatter(slack)
 	for range restarts {
 		for _, n := range w.Nodes {
 			n.LameDuck()
@@ -76,6 +80,7 @@ func TestStreamRollingRestart(t *testing.T) {
 	}
 	requests.Stop()
 	w.verify()
+	chatter.Stop()
 }
 
 // TestStreamKill: one server of three may end at any time without a word.
@@ -92,69 +97,33 @@ func TestStreamKill(t *testing.T) {
 	w.verify()
 }
 
-// TestStreamKillAll: all servers may end at the same time.
-func TestStreamKillAll(t *testing.T) {
-	w := newWorld(t, nil)
-	for _, n := range w.Nodes {
-		n.Kill()
-	}
-	for _, n := range w.Nodes {
-		n.Start()
-	}
-	w.verify()
+// TestStreamLeaderCut: when nobody can reach the leader, the others go on with another one, and the old one has what they
+// have once it is back.
+func TestStreamLeaderCut(t *testing.T) {
+	leaderAway(t, func(c *rigtest.Cluster, leader *rigtest.Node) { c.Isolate(leader) }, nil)
 }
 
-// TestStreamLeaderAway: when the leader cannot be reached, for whatever reason, the others go on with another one, and
-// the old one has what they have once it is back.
-func TestStreamLeaderAway(t *testing.T) {
-	tests := []struct {
-		name  string
-		fault func(c *rigtest.Cluster, leader *rigtest.Node)
-		heal  func(leader *rigtest.Node)
-		fails string // why the incumbent does not do it
-	}{
-		{"cut", func(c *rigtest.Cluster, leader *rigtest.Node) { c.Isolate(leader) }, nil, ""},
-		{"nobody hears it", func(c *rigtest.Cluster, leader *rigtest.Node) {
-			for _, n := range c.Others(leader) {
-				c.CutFrom(leader, n)
-			}
-		}, nil, ""},
-		{"it hears nobody", func(c *rigtest.Cluster, leader *rigtest.Node) {
-			for _, n := range c.Others(leader) {
-				c.CutFrom(n, leader)
-			}
-		}, nil, "ids of messages that the leader could not replicate stay in process"},
-		{"paused", func(_ *rigtest.Cluster, leader *rigtest.Node) { leader.Pause() }, (*rigtest.Node).Resume, ""},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, others)
-			if tt.fails != "" && w.Program.Dialect == rigtest.Incumbent {
-				t.Skip(tt.fails)
-			}
-			leader := w.Leader(w.nc, stream)
-			// Clients of the leader itself may have to wait until it is back, and lose nothing either.
-			left := rigtest.StartWriters(t, rigtest.Connect(t, []*rigtest.Node{leader}), w.ledger, stream, "left", 2, quick)
-			left.Progress(10)
-			tt.fault(w.Cluster, leader)
-			w.writers.Progress(100)
-			if tt.heal != nil {
-				tt.heal(leader)
-			}
-			w.Heal()
-			left.Progress(10)
-			left.Stop()
-			w.verify()
-		})
-	}
+// TestStreamLeaderPaused: the same for a leader that does nothing, and does not know.
+func TestStreamLeaderPaused(t *testing.T) {
+	leaderAway(t, func(_ *rigtest.Cluster, leader *rigtest.Node) { leader.Pause() }, (*rigtest.Node).Resume)
 }
 
-// TestStreamFollowerAway: what a follower cannot be told meanwhile, it is told later; nobody waits for it.
-func TestStreamFollowerAway(t *testing.T) {
-	w := newWorld(t, func(c *rigtest.Cluster, leader *rigtest.Node) []*rigtest.Node { return []*rigtest.Node{leader} })
-	follower := w.Others(w.Leader(w.nc, stream))[0]
-	w.Isolate(follower)
-	w.writers.Progress(200)
+// leaderAway takes the leader of the stream away, and gives it back when the others have gone on without it.
+func leaderAway(t *testing.T, fault func(c *rigtest.Cluster, leader *rigtest.Node), heal func(leader *rigtest.Node)) {
+	t.Helper()
+	w := newWorld(t, others)
+	leader := w.Leader(w.nc, stream)
+	// Clients of the leader itself may have to wait until it is back, and lose nothing either.
+	left := rigtest.StartWriters(t, rigtest.Connect(t, []*rigtest.Node{leader}), w.ledger, stream, "left", 2, slack)
+	left.Progress(10)
+	fault(w.Cluster, leader)
+	w.writers.Progress(100)
+	if heal != nil {
+		heal(leader)
+	}
+	w.Heal()
+	left.Progress(10)
+	left.Stop()
 	w.verify()
 }
 
@@ -178,9 +147,11 @@ func TestStreamOtherMajority(t *testing.T) {
 }
 
 // TestStreamsComeAndGo: streams that are made and deleted while servers end are there, or not, as their makers were told.
+// Three replicas can be placed all the time.
 func TestStreamsComeAndGo(t *testing.T) {
-	c := rigtest.Start(t, rigtest.Config{JetStream: true})
-	makers := c.StartMakers(c.Connect(), 4, 10*time.Millisecond)
+	t.Parallel()
+	c := rigtest.Start(t, rigtest.Config{JetStream: true, Servers: 4})
+	makers := c.StartMakers(c.Connect(), 4, slack)
 	for range kills {
 		makers.Progress(10)
 		n := c.Random()
@@ -194,6 +165,7 @@ func TestStreamsComeAndGo(t *testing.T) {
 
 // TestStreamsMany: the streams that a server leads have other leaders when it ends, however many they are.
 func TestStreamsMany(t *testing.T) {
+	t.Parallel()
 	c := rigtest.Start(t, rigtest.Config{JetStream: true})
 	nc := c.Connect()
 	var writers []*rigtest.Writers
@@ -247,17 +219,5 @@ func TestStreamResets(t *testing.T) {
 		w.ResetAll(w.Random())
 		w.writers.Progress(10)
 	}
-	w.verify()
-}
-
-// TestStreamSlow: nor does a slow network.
-func TestStreamSlow(t *testing.T) {
-	w := newWorld(t, nil)
-	for _, n := range w.Nodes {
-		for _, other := range w.Others(n) {
-			w.Delay(n, other, 20*time.Millisecond)
-		}
-	}
-	w.writers.Progress(100)
 	w.verify()
 }
