@@ -117,11 +117,11 @@ func join(t *testing.T, name, block string, routes ...string) *member {
 
 func options(t *testing.T, block string, routes ...string) clustering.Options {
 	t.Helper()
-	text := "cluster { listen: \"127.0.0.1:-1\", " + block
-	for _, r := range routes {
-		text += fmt.Sprintf("\nroutes = [ %q ]", "nats-route://"+r)
+	text := fmt.Sprintf("cluster { listen: \"127.0.0.1:-1\", %s\nroutes = [ nats-route://%s ] }", block, strings.Join(routes, ", nats-route://"))
+	if len(routes) == 0 {
+		text = fmt.Sprintf("cluster { listen: \"127.0.0.1:-1\", %s }", block)
 	}
-	o, err := conf.Parse("a.conf", []byte(text+"\n}"))
+	o, err := conf.Parse("a.conf", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
