@@ -182,7 +182,7 @@ func (s *Server) enter(a *accounts.Account) {
 			e.in[a] = s.subscribeIn(a, e)
 		}
 	}
-	s.engine.AccountsChanged()
+	s.engine.AccountUsed(a)
 }
 
 // serveTenant tells JetStream what an account may store.

@@ -111,7 +111,7 @@ func TestRouteUnknownAccount(t *testing.T) {
 	all[0].engine.AccountsChanged()
 	all[0].awaitRemotes("B", "foo", 0, 0)
 	used.Store(true)
-	all[0].engine.AccountsChanged()
+	all[0].engine.AccountUsed(all[0].account("B"))
 	all[0].awaitRemotes("B", "foo", 1, 0)
 }
 

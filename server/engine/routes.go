@@ -110,7 +110,11 @@ func (e *Engine) RouteCounters() Counters {
 	return e.routing.counters()
 }
 
-// AccountsChanged is to be called after accounts have come or gone: what other servers have told about them counts
+// AccountUsed is to be called when an account has come into use, if that is not because a client logs in to it: what other
+// servers have told about it counts from now on.
+func (e *Engine) AccountUsed(a *accounts.Account) { e.settle(a) }
+
+// AccountsChanged is to be called after any accounts have come or gone; it looks at all of them: what other servers have told about them counts
 // from now on, or does not any more.
 func (e *Engine) AccountsChanged() {
 	if e.routing == nil {
