@@ -150,14 +150,20 @@ func (n *node) Watch(f func(meta.Change)) func() {
 	}
 }
 
-func (n *node) Propose(_ context.Context, c state.Command) (state.Result, error) {
-	if n.deaf() {
+func (e ear) Propose(_ context.Context, c state.Command) (state.Result, error) {
+	if n := e.node; n.deaf() || n.life.Load() != e.life {
 		return state.Result{}, meta.ErrNoLeader
 	}
-	return n.w.command(c), nil
+	return e.w.command(c), nil
 }
 
 func (n *node) Await(context.Context, uint64) error { return nil }
+
+// ear is a node's part in the meta group until its power is cut.
+type ear struct {
+	*node
+	life int64
+}
 
 const dir = "/data/store"
 
@@ -178,7 +184,7 @@ func (n *node) start() {
 	n.w.net.Join(n.name, tr)
 	service := &service{w: n.w, node: n.name, here: map[uint64]*hosted{}}
 	cfg := n.w.cfg
-	cfg.Self, cfg.Meta, cfg.Store, cfg.Transport, cfg.Service, cfg.Logger = n.name, n, s, tr, service, logger
+	cfg.Self, cfg.Meta, cfg.Store, cfg.Transport, cfg.Service, cfg.Logger = n.name, ear{n, n.life.Load()}, s, tr, service, logger
 	cfg.QuorumLost = func(id uint64) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
