@@ -128,8 +128,21 @@ func Open(cfg Config) (*Cluster, error) {
 		closeListener(cfg.Listener)
 		return nil, err
 	}
+	if open(&cfg) {
+		cfg.Logger.Warn("Whoever reaches the cluster port can join, and see and send all messages: set cluster.authorization or cluster.tls",
+			"address", cfg.Listener.Addr().String())
+	}
 	c.running.Go(func() { c.tell(ctx) })
 	return c, nil
+}
+
+// open tells whether strangers on other machines could join.
+func open(cfg *Config) bool {
+	if cfg.Listener == nil || cfg.Options.Authorization.Username != "" || cfg.Options.TLS != nil {
+		return false
+	}
+	a, ok := cfg.Listener.Addr().(*net.TCPAddr)
+	return !ok || !a.IP.IsLoopback()
 }
 
 func closeListener(ln net.Listener) {

@@ -284,6 +284,37 @@ func joinAs(t *testing.T, id, name, block string, routes ...string) *member {
 	return m
 }
 
+// TestOpenToAll: who lets everybody in hears of it.
+func TestOpenToAll(t *testing.T) {
+	const warning = "Whoever reaches the cluster port can join"
+	for _, test := range []struct {
+		name, listen, block string
+		warned              bool
+	}{
+		{"to the network", "0.0.0.0:0", "name: C", true},
+		{"to this machine", "127.0.0.1:0", "name: C", false},
+		{"to who knows the password", "0.0.0.0:0", "name: C, authorization { user: u, password: p }", false},
+	} {
+		ln, err := net.Listen("tcp", test.listen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &member{t: t, links: map[*mesh.Link]bool{}}
+		m.news = sync.NewCond(&m.mu)
+		m.cluster, err = clustering.Open(clustering.Config{
+			Options: options(t, test.block), Self: mesh.Member{ID: "a", Name: "a"}, Listener: ln,
+			Routes: m, Changed: m.changed, Logger: slog.New(slog.NewTextHandler(m, nil)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.leave()
+		if got := strings.Contains(m.log.String(), warning); got != test.warned {
+			t.Errorf("%s: warned: %v, want %v", test.name, got, test.warned)
+		}
+	}
+}
+
 func TestOpenFails(t *testing.T) {
 	for name, o := range map[string]clustering.Options{
 		"hash": options(t, "authorization { user: u, password: \"$2a$nonsense\" }"),
