@@ -73,7 +73,7 @@ var layers = []layer{
 	{"jetlog/siphash", "", ""},
 	{"jetlog/messages", "jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/segment jetlog/siphash jetlog", ""},
 	{"jetlog/entries", "jetlog/codec jetlog/wal", ""},
-	{"jetlog/checkpoint", "jetlog/vfs jetlog/segment jetlog/manifest jetlog/layer", ""},
+	{"jetlog/checkpoint", "jetlog/vfs jetlog/codec jetlog/segment jetlog/manifest jetlog/layer", ""},
 	{"jetlog/progress", "", ""},
 	{"jetlog/layout", "jetlog/vfs jetlog/manifest", ""},
 	{
@@ -152,6 +152,7 @@ var layers = []layer{
 	// 5: composes what lies below.
 	{"server/sharing", "conf server/accounts", ""},
 	{"server/handshake", "conf server/wire", ""},
+	{"server/watchdog", "", ""},
 	{"server/replication/leaders", "", ""},
 	{
 		"server/replication",
@@ -165,7 +166,7 @@ var layers = []layer{
 	{
 		"server",
 		"subjects headers conf jetlog/vfs jetlog jetlog/seal jetlog/segment jetlog/wal jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
-			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/deadlines server/preamble server/operator server/operator/requests server/operator/resolver server/sharing cluster/mesh cluster/meta cluster/meta/state cluster/replicas cluster/survey cluster/transport server/handshake server/membership server/clustering server/jetstream/clustered server/replication server/replication/shown",
+			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/deadlines server/preamble server/operator server/operator/requests server/operator/resolver server/sharing cluster/mesh cluster/meta cluster/meta/state cluster/replicas cluster/survey cluster/transport server/handshake server/membership server/clustering server/jetstream/clustered server/replication server/replication/shown server/watchdog",
 		nkeys,
 	},
 	{"server/servertest", "conf server", natsgo},
