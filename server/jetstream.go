@@ -76,6 +76,7 @@ func (s *Server) openJetStream(o *conf.Options) error {
 		},
 		Logger: s.logger,
 	})
+	s.running.Go(s.watchDisk)
 	s.serveAccounts(s.state.Load())
 	s.loadStored()
 	s.logger.Info("JetStream is ready", "took", time.Since(began).Round(time.Millisecond))

@@ -71,6 +71,7 @@ type Server struct {
 	ending    context.Context // ends when the server does; stop ends it
 	stop      context.CancelFunc
 	done      chan struct{}
+	hung      chan struct{} // see Hung
 	shutdown  sync.Once
 	failure   atomic.Pointer[error] // why it ended by itself
 
@@ -105,6 +106,7 @@ func Open(o *conf.Options, logger *slog.Logger) (*Server, error) {
 			c.Close(engine.ReasonAuthExpired, text)
 		}),
 		done: make(chan struct{}),
+		hung: make(chan struct{}),
 	}
 	s.ending, s.stop = context.WithCancel(context.Background())
 	if err := s.makeKeys(); err != nil {

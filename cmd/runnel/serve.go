@@ -140,6 +140,9 @@ func (p *process) run(ctx context.Context, received <-chan os.Signal) int {
 			return p.end()
 		case <-p.server.Done():
 			return p.end()
+		case <-p.server.Hung():
+			p.logger.Log(ctx, logs.LevelFatal, "the process ends without waiting for the disk: "+p.server.Err().Error())
+			return 1
 		case s := <-received:
 			p.logger.Info(fmt.Sprintf("Trapped %q signal", s))
 			switch actionOf(s) {

@@ -29,7 +29,8 @@ type Log struct {
 	synced  atomic.Uint64 // last batch that was synced
 	written atomic.Uint64 // last batch that was written; synced <= acked <= written < next
 
-	idle atomic.Bool // the writer waits
+	idle   atomic.Bool   // the writer waits
+	rounds atomic.Uint64 // that the writer has done: a write, a sync, or both
 
 	goroutines sync.WaitGroup
 
@@ -312,6 +313,10 @@ func (l *Log) Hasten(p Position) {
 
 // Idle tells whether the goroutine that writes waits for something to do, so that the next Append wakes it.
 func (l *Log) Idle() bool { return l.idle.Load() }
+
+// Work tells how many writes and syncs were done since Open, and whether one is under way: so who looks now and then sees that
+// the disk does not answer any more.
+func (l *Log) Work() (done uint64, busy bool) { return l.rounds.Load(), !l.idle.Load() }
 
 // Durable is the last position for which Wait returns.
 func (l *Log) Durable() Position { return Position(l.acked.Load()) }

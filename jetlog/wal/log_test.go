@@ -113,10 +113,17 @@ func TestIdle(t *testing.T) {
 		if log.Idle() {
 			t.Error("a log that syncs is idle")
 		}
+		before, busy := log.Work()
+		if again, _ := log.Work(); !busy || again != before {
+			t.Errorf("work = %d, %v, and then %d: want the same, and busy, while a sync does not end", before, busy, again)
+		}
 		g.lift()
 		synctest.Wait()
 		if !log.Idle() {
 			t.Error("the log is not idle when all is synced")
+		}
+		if after, busy := log.Work(); busy || after <= before {
+			t.Errorf("work = %d, %v after the sync, %d before: want more, and not busy", after, busy, before)
 		}
 		ok(t, log.Close())
 	})

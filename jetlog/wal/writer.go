@@ -28,6 +28,7 @@ func (l *Log) write(previous uint32) {
 			l.fail(err)
 			return
 		}
+		l.rounds.Add(1)
 	}
 	if err := w.end(); err != nil {
 		l.fail(err)
