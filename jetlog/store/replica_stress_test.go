@@ -130,7 +130,13 @@ func TestSealedReplica(t *testing.T) {
 
 // TestFullDiskOfReplica fills the disk: entries wait until there is room, a state that does not fit is refused.
 func TestFullDiskOfReplica(t *testing.T) {
-	from := installable(t)
+	from := newGroup(t, unlimited("S"), 1).members[0]
+	for range 30 { // more than what the log prepares ahead, which it may give back
+		propose(t, from.stream, &command.Publish{Time: 1, Subject: "S.x", Payload: make([]byte, 20_000)})
+	}
+	if err := from.store.Flush(); err != nil {
+		t.Fatal(err)
+	}
 	defer closeStore(t, from.store)
 	fault := vfs.NewFault(vfs.NewMemory())
 	to := newMember(t, fault, assigned(unlimited("S"), entries.Place{}))
