@@ -2,7 +2,6 @@ package watchdog_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,39 +13,26 @@ import (
 
 // TestRun lets work go on, idle, be slow and hang, and checks who is told when.
 func TestRun(t *testing.T) {
+	// A step is whether work is under way, for how many seconds, and how many pieces are done then.
+	type step struct {
+		busy    bool
+		seconds int
+		done    uint64
+	}
+	steady := make([]step, 60)
+	for i := range steady {
+		steady[i] = step{true, 1, 1}
+	}
 	for _, tt := range []struct {
-		name string
-		work func(done *atomic.Uint64, busy *atomic.Bool)
-		want string
+		name  string
+		steps []step
+		want  string
 	}{
-		{"idle", func(*atomic.Uint64, *atomic.Bool) { time.Sleep(time.Minute) }, ""},
-		{"busy", func(done *atomic.Uint64, busy *atomic.Bool) {
-			busy.Store(true)
-			for range 60 {
-				time.Sleep(time.Second)
-				done.Add(1)
-			}
-		}, ""},
-		{"slow once", func(done *atomic.Uint64, busy *atomic.Bool) {
-			busy.Store(true)
-			time.Sleep(5 * time.Second)
-			done.Add(1)
-			busy.Store(false)
-			time.Sleep(time.Minute)
-		}, "slow well"},
-		{"hung", func(_ *atomic.Uint64, busy *atomic.Bool) {
-			busy.Store(true)
-			time.Sleep(time.Minute)
-		}, "slow hung"},
-		{"one that ended, then one that hangs", func(done *atomic.Uint64, busy *atomic.Bool) {
-			busy.Store(true)
-			time.Sleep(14 * time.Second)
-			done.Add(1)
-			time.Sleep(14 * time.Second)
-			done.Add(1)
-			busy.Store(false)
-			time.Sleep(time.Second)
-		}, "slow well slow well"},
+		{"idle", []step{{false, 60, 0}}, ""},
+		{"busy", steady, ""},
+		{"slow once", []step{{true, 5, 1}, {false, 60, 0}}, "slow well"},
+		{"hung", []step{{true, 60, 0}}, "slow hung"},
+		{"two that are slow", []step{{true, 14, 1}, {true, 14, 1}, {false, 1, 0}}, "slow well slow well"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -70,10 +56,14 @@ func TestRun(t *testing.T) {
 						OnSlow: note("slow", 3*time.Second), OnWell: note("well", 3*time.Second), OnHung: note("hung", 15*time.Second),
 					})
 				}()
-				tt.work(&done, &busy)
+				for _, now := range tt.steps {
+					busy.Store(now.busy)
+					time.Sleep(time.Duration(now.seconds) * time.Second)
+					done.Add(now.done)
+				}
 				cancel()
 				<-ended
-				if got := fmt.Sprint(strings.Join(told, " ")); got != tt.want {
+				if got := strings.Join(told, " "); got != tt.want {
 					t.Errorf("told %q, want %q", got, tt.want)
 				}
 			})
