@@ -2,14 +2,11 @@ package server
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	"runnel/server/watchdog"
 )
-
-// errHung is why a server has ended whose disk does not answer.
-var errHung = errors.New("the disk does not answer")
 
 // watchDisk notices a disk that does not answer. A server alone can only say so and wait. In a cluster the others can do
 // without it, and must not be kept waiting by what it leads: it hands that over, and when that does not help leaves.
@@ -37,7 +34,8 @@ func (s *Server) diskHung(since time.Duration) {
 		s.logger.Error("the disk does not answer: the server waits for it", "for", since.Round(time.Millisecond))
 		return
 	}
-	s.failure.CompareAndSwap(nil, &errHung)
+	err := fmt.Errorf("the disk has not answered for %s", since.Round(time.Second))
+	s.failure.CompareAndSwap(nil, &err)
 	s.logger.Error("the disk does not answer: the server leaves the cluster and stops", "for", since.Round(time.Millisecond))
 	s.listeners.close()
 	s.closeCluster()
