@@ -41,7 +41,7 @@ func (g *Group) Promote(ctx context.Context, node string) error {
 	case s.Suffrage == raft.Voter:
 		return nil
 	}
-	if err := g.current(node, g.raft.CommitIndex()); err != nil {
+	if err := g.awaitCurrent(ctx, node); err != nil {
 		return fmt.Errorf("promote %s in group %d: %w", node, g.cfg.ID, err)
 	}
 	return g.change(ctx, "promote", node, func(previous uint64, wait time.Duration) raft.IndexFuture {
@@ -93,7 +93,7 @@ func raftError(err error) error {
 		return ErrLeadershipLost
 	case errors.Is(err, raft.ErrRaftShutdown):
 		return ErrClosed
-	case errors.Is(err, raft.ErrEnqueueTimeout), errors.Is(err, raft.ErrLeadershipTransferInProgress),
+	case errors.Is(err, raft.ErrEnqueueTimeout),
 		strings.HasPrefix(err.Error(), "configuration changed since"):
 		return fmt.Errorf("%w (%v)", ErrConflict, err)
 	}
@@ -122,27 +122,115 @@ func (g *Group) current(node string, index uint64) error {
 	return nil
 }
 
+// near is current but for what may be on its way to any member of a busy group.
+func (g *Group) near(node string) error {
+	commit := g.raft.CommitIndex()
+	return g.current(node, commit-min(commit, nearby))
+}
+
+// nearby is how many entries a member may lack and count as one that is up to date: those of one request.
+const nearby = maxAppend
+
+// How long a member that is near may take to have what is committed, and how often is looked.
+const (
+	nearTime  = 2 * time.Second
+	nearEvery = 10 * time.Millisecond
+)
+
+// awaitCurrent waits until a node that is near has everything that is committed now.
+func (g *Group) awaitCurrent(ctx context.Context, node string) error {
+	commit := g.raft.CommitIndex()
+	ctx, cancel := context.WithTimeout(ctx, nearTime)
+	defer cancel()
+	for {
+		if err := g.near(node); err != nil {
+			return err
+		}
+		err := g.current(node, commit)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(nearEvery):
+		case <-ctx.Done():
+			return err
+		case <-g.ctx.Done():
+			return ErrClosed
+		}
+	}
+}
+
 // StepDown hands leadership to a node, or to the one that is furthest if to is empty. It fails with ErrBehind or ErrNotMember if that one
-// could not take over at once, and leadership then stays. Proposals wait meanwhile.
+// could not take over at once, and leadership then stays. Proposals wait meanwhile, for handOverTime at most, and when ctx
+// ends they go on.
+//
+// Raft's own way is not used: while it waits, up to an election timeout, it refuses all proposals, also for a moment after
+// it has said that it failed. Here nothing is on its way, and who has all that there is only needs to be told.
 func (g *Group) StepDown(ctx context.Context, to string) error {
+	ctx, cancel := context.WithTimeout(ctx, handOverTime)
+	defer cancel()
 	target, err := g.successor(to)
+	if err == nil {
+		err = g.handOver(ctx, target)
+	}
 	if err != nil {
 		return fmt.Errorf("step down in group %d: %w", g.cfg.ID, err)
 	}
-	drained, err := g.pause()
+	return nil
+}
+
+const (
+	// handOverTime bounds what a leadership may wait for its successor.
+	handOverTime = 4 * time.Second
+	// askAgain is when a successor is asked again that does not lead yet.
+	askAgain = time.Second
+	// catchUpPoll is how often is looked whether it has all that there is.
+	catchUpPoll = 5 * time.Millisecond
+)
+
+// handOver has a member that is there take over.
+func (g *Group) handOver(ctx context.Context, target raft.Server) error {
+	drained, over, err := g.pause()
 	if err != nil {
-		return fmt.Errorf("step down in group %d: %w", g.cfg.ID, err)
+		return err
 	}
 	defer g.resume()
 	select {
 	case <-drained:
 	case <-ctx.Done():
-		return fmt.Errorf("step down in group %d: entries are still under way: %w", g.cfg.ID, ctx.Err())
+		return fmt.Errorf("entries are still under way: %w", ctx.Err())
 	}
-	if err := raftError(g.raft.LeadershipTransferToServer(target.ID, target.Address).Error()); err != nil {
-		return fmt.Errorf("step down in group %d for %s: %w", g.cfg.ID, target.ID, err)
+	for g.courier.progress(string(target.ID)).match < g.raft.LastIndex() {
+		select {
+		case <-time.After(catchUpPoll):
+		case <-over:
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %s lacks the last entries: %w", ErrBehind, target.ID, ctx.Err())
+		}
 	}
-	return nil
+	ask := func() {
+		request := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{
+			ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(g.cfg.Self), Addr: []byte(g.cfg.Self),
+		}}
+		if err := g.courier.TimeoutNow(target.ID, target.Address, request, &raft.TimeoutNowResponse{}); err != nil {
+			g.logger.Debug("a successor could not be told", "group", g.cfg.ID, "node", target.ID, "error", err)
+		}
+	}
+	again := time.NewTicker(askAgain)
+	defer again.Stop()
+	for {
+		if !g.spawn(ask) {
+			return ErrClosed
+		}
+		select {
+		case <-over:
+			return nil
+		case <-again.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not take over: %w", target.ID, ctx.Err())
+		}
+	}
 }
 
 // successor is the voter that leadership can go to.
@@ -153,13 +241,12 @@ func (g *Group) successor(to string) (raft.Server, error) {
 	if !leads {
 		return raft.Server{}, ErrNotLeader
 	}
-	commit := g.raft.CommitIndex()
 	if to != "" {
 		s, ok := g.member(to)
 		if !ok || s.Suffrage != raft.Voter || to == g.cfg.Self {
 			return s, fmt.Errorf("%s: %w", to, ErrNotMember)
 		}
-		return s, g.current(to, commit)
+		return s, g.near(to)
 	}
 	var best raft.Server
 	var furthest uint64
@@ -169,7 +256,7 @@ func (g *Group) successor(to string) (raft.Server, error) {
 			continue
 		}
 		match := g.courier.progress(string(s.ID)).match
-		if e := g.current(string(s.ID), commit); e != nil {
+		if e := g.near(string(s.ID)); e != nil {
 			if best.ID == "" {
 				err = e
 			}
@@ -180,25 +267,26 @@ func (g *Group) successor(to string) (raft.Server, error) {
 	return best, err
 }
 
-// pause holds back what waits, and gives a channel that is closed once nothing is on its way.
-func (g *Group) pause() (<-chan struct{}, error) {
+// pause holds back what waits, and gives a channel that is closed once nothing is on its way, and one that is closed when this
+// replica does not lead any more.
+func (g *Group) pause() (drained chan struct{}, over <-chan struct{}, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	l := &g.line
-	if l.term == 0 {
-		return nil, ErrNotLeader
+	if l.term == 0 || g.role.over == nil {
+		return nil, nil, ErrNotLeader
 	}
 	if l.paused {
-		return nil, ErrConflict
+		return nil, nil, ErrConflict
 	}
 	l.paused = true
-	drained := make(chan struct{})
+	drained = make(chan struct{})
 	if len(l.sent) == 0 && !l.packing {
 		close(drained)
 	} else {
 		l.drained = drained
 	}
-	return drained, nil
+	return drained, g.role.over, nil
 }
 
 // resume lets what waits go on, if this replica still leads.

@@ -3,9 +3,12 @@ package group_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/hashicorp/raft"
 
 	"runnel/cluster/group"
 )
@@ -202,6 +205,57 @@ func TestStepDownNeedsASuccessor(t *testing.T) {
 	})
 }
 
+// TestStepDownIsNotHeard has the successor hear of nothing, the first time or ever: who asks is answered in time, and what
+// waits goes on.
+func TestStepDownIsNotHeard(t *testing.T) {
+	tests := []struct {
+		name string
+		lost int64 // so many requests
+		want error
+	}{
+		{"the first time", 1, nil},
+		{"ever", 1 << 30, context.DeadlineExceeded},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, 3, 1)
+				defer c.close()
+				c.fill(3)
+				time.Sleep(time.Second)
+				var seen atomic.Int64
+				c.net.mu.Lock()
+				c.net.lose = func(request any) bool {
+					_, ok := request.(*raft.TimeoutNowRequest)
+					return ok && seen.Add(1) <= test.lost
+				}
+				c.net.mu.Unlock()
+				l := c.leader()
+				ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+				defer cancel()
+				begin := time.Now()
+				handed := make(chan error, 1)
+				go func() { handed <- l.group().StepDown(ctx, c.others(l)[0].name) }()
+				time.Sleep(100 * time.Millisecond)
+				waiting := c.propose1(l, 0)
+				if err := <-handed; !errors.Is(err, test.want) {
+					t.Errorf("step down: %v, want %v", err, test.want)
+				}
+				if took := time.Since(begin); took > 3*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				if err := <-waiting; err != nil && test.want != nil {
+					t.Errorf("what waited was answered with %v", err)
+				}
+				if took := time.Since(begin); took > 4*time.Second {
+					t.Errorf("what waited was answered after %v", took)
+				}
+				c.settle()
+			})
+		})
+	}
+}
+
 // TestStepDownLosesNothing hands leadership over and over while proposals come: those that wait go on, or are refused.
 func TestStepDownLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -244,5 +298,55 @@ func TestCampaign(t *testing.T) {
 			t.Errorf("it leads after %v", took)
 		}
 		c.settle()
+	})
+}
+
+// load has proposals always be under way at the leader, until the function that it returns is called.
+func (c *cluster) load() (stop func()) {
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(200 * time.Microsecond):
+			}
+			for _, n := range c.nodes[:3:3] {
+				if g := n.group(); g != nil && g.Status().Leads {
+					c.propose1(n, 100<<10)
+				}
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-stopped
+	}
+}
+
+// TestChangesUnderLoad has members promoted and leadership handed over though nobody ever has all that is committed.
+func TestChangesUnderLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 3, 1)
+		defer c.close()
+		l := c.leader()
+		l.machine.flush()
+		n := c.addNode("n4")
+		n.start()
+		stop := c.load()
+		defer c.settle()
+		defer stop()
+		if err := l.group().Add(t.Context(), n.name); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		c.until("it is promoted", func() bool { return l.group().Promote(t.Context(), n.name) == nil })
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("it is promoted after %v", took)
+		}
+		if err := l.group().StepDown(t.Context(), ""); err != nil {
+			t.Errorf("step down: %v", err)
+		}
 	})
 }

@@ -24,6 +24,7 @@ type network struct {
 	cuts  map[[2]string]bool
 	rand  *rand.Rand
 	spy   func(from, to string, request any) // sees what is sent; nil for none
+	lose  func(request any) bool             // whether a request gets lost on its way; nil for none
 }
 
 func newNetwork(seed uint64) *network {
@@ -117,13 +118,14 @@ func (e *endpoint) Close() error {
 // call brings a request to a node and its answer back.
 func call[T any](e *endpoint, to raft.ServerAddress, request any, r io.Reader, heartbeat bool, resp *T) error {
 	e.n.mu.Lock()
-	spy := e.n.spy
+	spy, lose := e.n.spy, e.n.lose
 	e.n.mu.Unlock()
 	if spy != nil {
 		spy(e.node, string(to), request)
 	}
 	e.n.delay()
 	peer, open := e.n.open(e.node, string(to))
+	open = open && (lose == nil || !lose(request))
 	lost := func() error {
 		select {
 		case <-time.After(e.n.timeout):

@@ -16,6 +16,17 @@ type role struct {
 	ready   bool   // the barrier of term is applied
 	told    uint64 // the term of the last Lead; 0 if Follow came after it
 	telling bool   // teller runs
+
+	over chan struct{} // closed when term ends; nil if there is none
+}
+
+// end ends the term.
+func (r *role) end() {
+	r.term, r.ready = 0, false
+	if r.over != nil {
+		close(r.over)
+		r.over = nil
+	}
 }
 
 // observe is told by raft of changes, in raft's goroutines; it may not call raft.
@@ -38,7 +49,8 @@ func (g *Group) elected(term uint64) {
 	g.courier.forget()
 	g.mu.Lock()
 	if g.err == nil {
-		g.role.term, g.role.ready = term, false
+		g.role.end()
+		g.role.term, g.role.over = term, make(chan struct{})
 	}
 	g.mu.Unlock()
 	// A heartbeat of a later leader may have ended it meanwhile, when lost had nothing to end yet.
@@ -60,7 +72,8 @@ func (g *Group) caughtUp(term uint64) {
 // lost ends the leadership, if there is one: from now on no proposal is taken.
 func (g *Group) lost() {
 	g.mu.Lock()
-	g.role.term, g.role.ready, g.line.term = 0, false, 0
+	g.role.end()
+	g.line.term = 0
 	g.mu.Unlock()
 	g.tell()
 }
@@ -146,6 +159,17 @@ func (g *Group) markSoon(k kind) {
 	if g.role.leads() && !g.line.paused && g.ctx.Err() == nil {
 		g.wg.Go(func() { g.mark(k) })
 	}
+}
+
+// spawn runs f in a goroutine that Close waits for. It is false once the group is closed.
+func (g *Group) spawn(f func()) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ctx.Err() != nil {
+		return false
+	}
+	g.wg.Go(f)
+	return true
 }
 
 // step takes the next step to do, and marks it as done.

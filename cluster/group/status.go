@@ -28,7 +28,7 @@ type Status struct {
 type Peer struct {
 	Node  string
 	Voter bool
-	// Current says that it answers and has what is committed.
+	// Current says that it answers and has what is committed, or lacks no more than may be on its way.
 	Current bool
 	// Offline says that it has not answered for some time.
 	Offline bool
@@ -85,7 +85,7 @@ func (g *Group) peer(m raft.Server, s *Status) Peer {
 		}
 		p.Offline = known.contact.IsZero() || p.Active > freshness
 		p.Lag = s.Commit - min(known.match, s.Commit)
-		p.Current = !p.Offline && p.Lag == 0
+		p.Current = !p.Offline && p.Lag <= nearby
 	case p.Node == s.Leader:
 		if at := g.raft.LastContact(); !at.IsZero() {
 			p.Active = max(time.Since(at), 1)
