@@ -229,6 +229,16 @@ func (c *Cluster) Node(name string) *Node {
 // Random returns one of the servers.
 func (c *Cluster) Random() *Node { return c.Nodes[c.random.IntN(len(c.Nodes))] }
 
+// Choose returns a random number below n.
+func (c *Cluster) Choose(n int) int { return c.random.IntN(n) }
+
+// Pass lets some time pass, so that what was begun has effects.
+func (c *Cluster) Pass(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	<-timer.C
+}
+
 // Others are all servers but one.
 func (c *Cluster) Others(n *Node) []*Node {
 	var others []*Node

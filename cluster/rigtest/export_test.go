@@ -26,12 +26,12 @@ func Floors(floors ...uint64) []string {
 
 // RepeatedOf is how many of these deliveries workers count as repeated that have confirmations for some sequences first.
 func RepeatedOf(confirmed []uint64, delivered ...uint64) int {
-	w := &Workers{delivered: make(map[string]int), confirmed: make(map[uint64]bool)}
+	w := &Workers{delivered: make(map[Message]int), confirmed: make(map[uint64]bool)}
 	for _, sequence := range confirmed {
 		w.confirm(sequence)
 	}
 	for _, sequence := range delivered {
-		w.deliver(sequence, "text")
+		w.deliver(sequence, Message{"a", int(sequence)})
 	}
 	return w.Repeated()
 }

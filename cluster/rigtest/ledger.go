@@ -14,12 +14,15 @@ type Message struct {
 	N      int
 }
 
-// String is the body of the message, and its id.
+// String is the message as text, and its id.
 func (m Message) String() string { return m.Writer + " " + strconv.Itoa(m.N) }
+
+// body is the message with spaces up to a size.
+func (m Message) body(size int) []byte { return fmt.Appendf(nil, "%-*s", size, m) }
 
 // ParseMessage reads a body.
 func ParseMessage(text string) (Message, error) {
-	writer, number, _ := strings.Cut(text, " ")
+	writer, number, _ := strings.Cut(strings.TrimRight(text, " "), " ")
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 1 || writer == "" {
 		return Message{}, fmt.Errorf("%.40q is not a message of this load", text)
@@ -135,13 +138,13 @@ func (f *findings) list() []string {
 	return f.texts
 }
 
-// texts yields the bodies of the acknowledged messages.
-func (l *Ledger) texts() iter.Seq[string] {
-	return func(yield func(string) bool) {
+// messages yields the acknowledged messages.
+func (l *Ledger) messages() iter.Seq[Message] {
+	return func(yield func(Message) bool) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		for m := range l.acked {
-			if !yield(m.String()) {
+			if !yield(m) {
 				return
 			}
 		}

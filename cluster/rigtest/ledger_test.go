@@ -93,6 +93,7 @@ func TestParseMessage(t *testing.T) {
 	}{
 		{"a 1", rigtest.Message{Writer: "a", N: 1}, true},
 		{"n1-0 17", rigtest.Message{Writer: "n1-0", N: 17}, true},
+		{"a 7    ", rigtest.Message{Writer: "a", N: 7}, true},
 		{"", rigtest.Message{}, false},
 		{"a", rigtest.Message{}, false},
 		{" 1", rigtest.Message{}, false},
@@ -105,7 +106,7 @@ func TestParseMessage(t *testing.T) {
 		if got != tt.want || (err == nil) != tt.ok {
 			t.Errorf("%q: got %v, %v, want %v", tt.text, got, err, tt.want)
 		}
-		if err == nil && got.String() != tt.text {
+		if err == nil && got.String() != strings.TrimSpace(tt.text) {
 			t.Errorf("%q: got %q back", tt.text, got)
 		}
 	}

@@ -6,6 +6,7 @@ package rigtest_test
 const (
 	restarts = 20
 	kills    = 50
+	storms   = 100
 	streams  = 300
 	resets   = 200
 )

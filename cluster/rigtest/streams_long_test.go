@@ -60,3 +60,70 @@ func TestStreamSlow(t *testing.T) {
 	w.writers.Progress(100)
 	w.verify()
 }
+
+// TestStreamFarBehind: a follower that lacks more than the others keep in their logs gets the whole state, while they go on.
+func TestStreamFarBehind(t *testing.T) {
+	w := newWorld(t, func(_ *rigtest.Cluster, leader *rigtest.Node) []*rigtest.Node { return []*rigtest.Node{leader} })
+	leader := w.Leader(w.nc, stream)
+	w.Isolate(w.Others(leader)[0])
+	large := rigtest.StartWriters(t, leader.Connect(), w.ledger, rigtest.WriterConfig{Stream: stream, Prefix: "large", Count: 8, Bytes: 256 << 10})
+	large.Progress(400)
+	w.Heal()
+	w.writers.Progress(10)
+	large.Stop()
+	w.verify()
+}
+
+// TestStreamWipedLarge: so does one whose disk is new.
+func TestStreamWipedLarge(t *testing.T) {
+	w := newWorld(t, nil)
+	large := rigtest.StartWriters(t, w.Connect(), w.ledger, rigtest.WriterConfig{Stream: stream, Prefix: "large", Count: 8, Bytes: 256 << 10})
+	large.Progress(400)
+	large.Stop()
+	n := w.Random()
+	n.Kill()
+	n.Wipe()
+	w.writers.Progress(10)
+	n.Start()
+	w.WaitReady()
+	w.verify()
+}
+
+// TestStreamStorm: faults of all kinds come one after the other, now and then two at a time, and each goes away again.
+func TestStreamStorm(t *testing.T) {
+	w := newWorld(t, nil)
+	faults := []struct {
+		name  string
+		begin func(n, other *rigtest.Node)
+		end   func(n *rigtest.Node)
+	}{
+		{"kill", func(n, _ *rigtest.Node) { n.Kill() }, (*rigtest.Node).Start},
+		{"stop", func(n, _ *rigtest.Node) { n.Stop() }, (*rigtest.Node).Start},
+		{"wipe", func(n, _ *rigtest.Node) { n.Kill(); n.Wipe() }, (*rigtest.Node).Start},
+		{"pause", func(n, _ *rigtest.Node) { n.Pause() }, (*rigtest.Node).Resume},
+		{"isolate", func(n, _ *rigtest.Node) { w.Isolate(n) }, nil},
+		{"cut", func(n, other *rigtest.Node) { w.Cut(n, other) }, nil},
+		{"cut one way", func(n, other *rigtest.Node) { w.CutFrom(n, other) }, nil},
+		{"slow", func(n, other *rigtest.Node) { w.Delay(n, other, 30*time.Millisecond) }, nil},
+		{"reset", func(n, _ *rigtest.Node) { w.ResetAll(n) }, nil},
+		{"restart and reset", func(n, other *rigtest.Node) { n.Kill(); w.ResetAll(other) }, (*rigtest.Node).Start},
+		{"kill while slow", func(n, other *rigtest.Node) { w.Delay(n, other, 30*time.Millisecond); n.Kill() }, (*rigtest.Node).Start},
+	}
+	for range storms {
+		n := w.Random()
+		fault := faults[w.Choose(len(faults))]
+		t.Logf("%s: %s", n.Name, fault.name)
+		others := w.Others(n)
+		fault.begin(n, others[w.Choose(len(others))])
+		// Clients of a server that is cut off wait until it is back, the others go on; so no progress is asked for here.
+		w.Pass(time.Duration(w.Choose(4000)) * time.Millisecond)
+		if fault.end != nil {
+			fault.end(n)
+		}
+		w.Heal()
+		w.WaitReady()
+		w.WaitReplicas(w.nc, stream)
+		w.writers.Progress(20)
+	}
+	w.verify()
+}

@@ -42,7 +42,7 @@ func newWorld(t *testing.T, clients func(c *rigtest.Cluster, leader *rigtest.Nod
 	}
 	w.nc = rigtest.Connect(t, nodes)
 	w.WaitReplicas(w.nc, stream)
-	w.writers = rigtest.StartWriters(t, rigtest.Connect(t, nodes), w.ledger, stream, "w", 4, slack)
+	w.writers = rigtest.StartWriters(t, rigtest.Connect(t, nodes), w.ledger, rigtest.WriterConfig{Stream: stream, Prefix: "w", Count: 4, Pause: slack})
 	w.reader = rigtest.StartReader(t, rigtest.Connect(t, nodes), stream)
 	w.workers = rigtest.StartWorkers(t, rigtest.Connect(t, nodes), stream, "WORK", 2)
 	w.writers.Progress(50)
@@ -114,7 +114,7 @@ func leaderAway(t *testing.T, fault func(c *rigtest.Cluster, leader *rigtest.Nod
 	w := newWorld(t, others)
 	leader := w.Leader(w.nc, stream)
 	// Clients of the leader itself may have to wait until it is back, and lose nothing either.
-	left := rigtest.StartWriters(t, rigtest.Connect(t, []*rigtest.Node{leader}), w.ledger, stream, "left", 2, slack)
+	left := rigtest.StartWriters(t, rigtest.Connect(t, []*rigtest.Node{leader}), w.ledger, rigtest.WriterConfig{Stream: stream, Prefix: "left", Count: 2, Pause: slack})
 	left.Progress(10)
 	fault(w.Cluster, leader)
 	w.writers.Progress(100)
@@ -174,7 +174,7 @@ func TestStreamsMany(t *testing.T) {
 		name := fmt.Sprintf("S%d", i+1)
 		c.CreateStream(nc, name, 3)
 		ledgers[name] = rigtest.NewLedger()
-		writers = append(writers, rigtest.StartWriters(t, nc, ledgers[name], name, "w", 1, time.Second))
+		writers = append(writers, rigtest.StartWriters(t, nc, ledgers[name], rigtest.WriterConfig{Stream: name, Prefix: "w", Count: 1, Pause: time.Second}))
 	}
 	progress := func(what string) {
 		t.Helper()

@@ -23,7 +23,7 @@ type Workers struct {
 	consumer     jetstream.Consumer
 
 	mu        sync.Mutex // guards what follows
-	delivered map[string]int
+	delivered map[Message]int
 	confirmed map[uint64]bool // by sequence
 	repeated  int             // deliveries of what was confirmed
 	floor     uint64          // the highest ack floor that was told
@@ -42,7 +42,7 @@ func StartWorkers(t testing.TB, nc *nats.Conn, stream, name string, count int) *
 	}
 	w := &Workers{
 		load: newLoad(t), stream: stream, name: name, nc: nc,
-		delivered: make(map[string]int), confirmed: make(map[uint64]bool),
+		delivered: make(map[Message]int), confirmed: make(map[uint64]bool),
 	}
 	_, err = retry(func(ctx context.Context) (err error) {
 		w.consumer, err = js.CreateOrUpdateConsumer(ctx, stream, jetstream.ConsumerConfig{
@@ -84,8 +84,13 @@ func (w *Workers) take(m jetstream.Msg) {
 		w.complain("alien", "%v", err)
 		return
 	}
+	message, err := ParseMessage(string(m.Data()))
+	if err != nil {
+		w.complain("alien", "%v", err)
+		return
+	}
 	sequence := meta.Sequence.Stream
-	w.deliver(sequence, string(m.Data()))
+	w.deliver(sequence, message)
 	ctx, cancel := context.WithTimeout(context.Background(), ackWait)
 	defer cancel()
 	if m.DoubleAck(ctx) == nil { // otherwise it is delivered again
@@ -93,10 +98,10 @@ func (w *Workers) take(m jetstream.Msg) {
 	}
 }
 
-func (w *Workers) deliver(sequence uint64, text string) {
+func (w *Workers) deliver(sequence uint64, m Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.delivered[text]++
+	w.delivered[m]++
 	if w.confirmed[sequence] {
 		w.repeated++
 	}
@@ -152,9 +157,9 @@ func (w *Workers) Stop(l *Ledger) {
 	w.end()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for text := range l.texts() {
-		if w.delivered[text] == 0 {
-			w.wrong.add("lost", "%q was not delivered", text)
+	for m := range l.messages() {
+		if w.delivered[m] == 0 {
+			w.wrong.add("lost", "%q was not delivered", m)
 		}
 	}
 	if found := w.wrong.list(); len(found) > 0 {

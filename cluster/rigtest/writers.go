@@ -17,26 +17,34 @@ import (
 type Writers struct {
 	*load
 	ledger *Ledger
-	stream string
+	cfg    WriterConfig
 	js     jetstream.JetStream
-	pause  time.Duration
 
 	mu    sync.Mutex // guards what follows
 	acked int
 	most  int // attempts that a message took
 }
 
-// StartWriters has count writers publish to a stream over one connection, with a pause after each message. Their names
-// begin with the prefix, and what they are told goes to the ledger: several groups of writers may share one.
-func StartWriters(t testing.TB, nc *nats.Conn, l *Ledger, stream, prefix string, count int, pause time.Duration) *Writers {
+// WriterConfig says what writers do.
+type WriterConfig struct {
+	Stream string
+	Prefix string        // of the writers' names, which tells groups of writers apart
+	Count  int           // how many write
+	Pause  time.Duration // after each message
+	Bytes  int           // of a message; as few as possible when zero
+}
+
+// StartWriters has writers publish over one connection. What they are told goes to the ledger, which several groups of them
+// may share.
+func StartWriters(t testing.TB, nc *nats.Conn, l *Ledger, cfg WriterConfig) *Writers {
 	t.Helper()
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &Writers{load: newLoad(t), ledger: l, stream: stream, js: js, pause: pause}
-	for i := range count {
-		w.all.Go(func() { w.write(fmt.Sprintf("%s%d", prefix, i+1)) })
+	w := &Writers{load: newLoad(t), ledger: l, cfg: cfg, js: js}
+	for i := range cfg.Count {
+		w.all.Go(func() { w.write(fmt.Sprintf("%s%d", cfg.Prefix, i+1)) })
 	}
 	return w
 }
@@ -47,7 +55,7 @@ func (w *Writers) write(name string) {
 		m := Message{name, n}
 		w.ledger.Try(m)
 		attempts, err := retry(func(ctx context.Context) error {
-			ack, err := w.js.Publish(ctx, w.stream+"."+name, []byte(m.String()), jetstream.WithMsgID(m.String()), jetstream.WithRetryAttempts(0))
+			ack, err := w.js.Publish(ctx, w.cfg.Stream+"."+name, m.body(w.cfg.Bytes), jetstream.WithMsgID(m.String()), jetstream.WithRetryAttempts(0))
 			if err == nil {
 				w.ledger.Ack(m, ack.Sequence)
 			}
@@ -58,7 +66,7 @@ func (w *Writers) write(name string) {
 			return
 		}
 		w.note(attempts)
-		w.load.pause(w.pause)
+		w.pause(w.cfg.Pause)
 	}
 }
 
