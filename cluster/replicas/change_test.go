@@ -127,6 +127,34 @@ func TestDropDead(t *testing.T) {
 	})
 }
 
+// TestDropLeader has the server given up that leads: others lead at once, without waiting until they miss it.
+func TestDropLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b", "c", "d")
+		defer w.close()
+		a := w.create("S", "a", "b", "c")
+		w.publish(a.ID, 10)
+		w.settle(a.ID, 10, "a", "b", "c")
+		old := w.leader(a.ID).name
+		to := []string{"d"}
+		for _, name := range []string{"a", "b", "c"} {
+			if name != old {
+				to = append(to, name)
+			}
+		}
+		w.move(a, old, true, to...)
+		begin := time.Now()
+		w.until("a message that is taken by another leader", func() bool {
+			w.publish(a.ID, 1)
+			return w.leader(a.ID).name != old
+		})
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("another one leads after %v", took)
+		}
+		w.settle(a.ID, 11, to...)
+	})
+}
+
 // TestAwayDuringTwoChanges has a server miss that a stream left it, lost its group and got it back with another one.
 func TestAwayDuringTwoChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package replicas
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -192,11 +193,29 @@ func (r *replica) leave(t *store.Stream) error {
 	if !r.h.caught.Load() {
 		return nil // it is looked at again once what is decided is known
 	}
+	r.handOver()
 	r.close()
 	if err := r.h.cfg.Store.Delete(t); err != nil {
 		return fmt.Errorf("delete: %w", err)
 	}
 	return nil
+}
+
+// handOverTime bounds how long a replica that goes tries to find somebody who leads after it.
+const handOverTime = 3 * time.Second
+
+// handOver lets another server lead a stream that stays with others but not here: to them this server is well, and they would wait
+// for a leader who is silent until their patience ends.
+func (r *replica) handOver() {
+	g := r.group.Load()
+	if g == nil || g.Leader() != r.h.cfg.Self || r.h.cfg.Meta.View().StreamByID(r.id) == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.h.ctx, handOverTime)
+	defer cancel()
+	if err := g.StepDown(ctx, ""); err != nil {
+		r.h.logger.Warn("a stream goes from here, and nobody takes over to lead it", "id", r.id, "error", err)
+	}
 }
 
 // create makes the stream as one that this server has from the beginning, or as one that waits for what others have.
