@@ -46,6 +46,6 @@ func (s *Server) remember(c *engine.Conn, reason engine.Reason) monitor.Connecti
 	m := s.connection(c)
 	m.Stop = time.Now()
 	m.Reason = reason.String()
-	s.closed.add(m)
+	s.counts.closed.add(m)
 	return m
 }

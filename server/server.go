@@ -62,7 +62,6 @@ type Server struct {
 	// expiry closes connections when their credentials end, with a text that they are told.
 	expiry *deadlines.Set[*engine.Conn, string]
 	counts counts
-	closed *closedRing
 	// reload parses the configuration anew and applies it; see OnReloadRequest.
 	reload atomic.Pointer[func() ([]conf.Change, error)]
 
@@ -80,10 +79,11 @@ type Server struct {
 	subscribed subscribed
 }
 
-// counts are of connections.
+// counts are of connections, with those that ended last.
 type counts struct {
-	came  atomic.Uint64 // also those that were turned away then
-	stale atomic.Int64  // cut off for unanswered pings
+	closed *closedRing
+	came   atomic.Uint64 // also those that were turned away then
+	stale  atomic.Int64  // cut off for unanswered pings
 	// handshaking is how many TLS handshakes are under way, which is bounded as connections are.
 	handshaking atomic.Int64
 }
@@ -101,7 +101,7 @@ func Open(o *conf.Options, logger *slog.Logger) (*Server, error) {
 		logger:   logger,
 		start:    time.Now(),
 		registry: accounts.NewRegistry(),
-		closed:   newClosedRing(o.Limits.MaxClosedClients),
+		counts:   counts{closed: newClosedRing(o.Limits.MaxClosedClients)},
 		expiry: deadlines.New(func(c *engine.Conn, text string) {
 			c.Close(engine.ReasonAuthExpired, text)
 		}),

@@ -162,7 +162,7 @@ func (src source) Connections(open, closed bool) []monitor.Connection {
 		}
 	}
 	if closed {
-		all = append(all, src.s.closed.all()...)
+		all = append(all, src.s.counts.closed.all()...)
 	}
 	return all
 }
