@@ -19,6 +19,20 @@
 // account.mu guards the table of an account's streams and what is reserved; no stream is asked while it is held.
 // stream.mu guards the subscriptions and timers of one stream. Neither is held while a command waits.
 //
+// # Clusters
+//
+// With Config.Cluster the service is one of several. Most requests reach all of them, and package clustered says which one
+// answers: that which leads the stream, or the meta group for what package directory knows. What only the leader of a stream
+// is to get (what is published, requests for messages, acknowledgements) it subscribes to by stream; direct gets are taken by all
+// that have the stream and are not behind, as a queue group.
+//
+// Opened, Lead, Follow and Closed say which streams are here and which of them are led here. Each is a replica, which lets a
+// stream value stand for what it is: one that leads, complete, or one that only reads. When leadership ends the value ends, and
+// with it all that was only known here; the next leader begins with what is applied. What was under way fails with
+// store.ErrLeadershipLost, or store.ErrNotLeader, and its publisher hears nothing.
+//
+// replica.mu guards what a replica is to be, and cluster.mu the table of replicas; nobody is called while they are held.
+//
 // # Many streams and consumers
 //
 // Nothing that a publish or a request does goes through all streams or all consumers. Which streams claim a subject is
