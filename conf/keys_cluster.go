@@ -18,7 +18,9 @@ var clusterKeys = []key[Cluster]{
 	row("routes", ReloadYes, "URLs of other servers of the cluster; one is enough.",
 		func(c *Cluster) slot { return urls(&c.Routes) }),
 	row("size", reloadInherit, "Servers that a new cluster has when it begins to keep streams.",
-		func(c *Cluster) slot { return orElse(count(&c.Size, 0, maxCount), "the servers in routes and this one") }),
+		func(c *Cluster) slot {
+			return orElse(count(&c.Size, 0, maxCount), "the servers in routes and this one")
+		}),
 	row("connect_retries", reloadInherit, "Attempts to reach a server that is not in routes.",
 		func(c *Cluster) slot { return count(&c.ConnectRetries, 0, maxCount) }),
 	row("connect_backoff", reloadInherit, "Lengthen the pauses between attempts, up to 30s.",
