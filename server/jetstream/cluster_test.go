@@ -101,7 +101,7 @@ func TestClusterStreams(t *testing.T) {
 		}
 	}
 	for i := range 10 {
-		if _, err := nc.Request("s.x", []byte(fmt.Sprint(i)), servertest.Patience); err != nil {
+		if _, err := nc.Request("s.x", fmt.Append(nil, i), servertest.Patience); err != nil {
 			t.Fatal(err)
 		}
 	}
