@@ -135,9 +135,8 @@ func (h *Replicas) serveLeave(ctx context.Context, from string, request []byte) 
 		return nil, group.ErrNotLeader
 	}
 	h.logger.Warn("a replica is damaged and leaves its group for a while", "id", r.id, "node", from)
-	s := g.Status()
-	if m := census(h.cfg.Self, &s); m[from].Voter && !canLose(m, from) {
-		return nil, group.ErrBehind // the rest would be no majority
+	if err := r.hear(ctx, g, from, false); err != nil {
+		return nil, err
 	}
 	r.soon()
 	return nil, g.Remove(ctx, from)

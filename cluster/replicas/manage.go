@@ -1,6 +1,7 @@
 package replicas
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -53,6 +54,7 @@ func decide(a *state.Assignment, self string, s *group.Status) (deed, string) {
 		}
 	}
 	waits := false
+	slices.SortStableFunc(names, func(a, b string) int { return doubt(m[b], m[a]) })
 	for _, node := range names {
 		switch p := m[node]; {
 		case slices.Contains(target, node):
@@ -92,6 +94,17 @@ func sorted(m map[string]group.Peer) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// doubt compares how likely it is that members are dead: who is goes first, so that the rest is a majority.
+func doubt(a, b group.Peer) int {
+	if a.Offline != b.Offline {
+		if a.Offline {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(cmp.Compare(a.Lag, b.Lag), cmp.Compare(a.Active, b.Active))
 }
 
 // canLose reports whether without a voter the others still have a majority that is up to date.
@@ -160,12 +173,18 @@ func (r *replica) do(g *group.Group, a *state.Assignment, what deed, node string
 	case add:
 		return g.Add(ctx, node)
 	case promote:
+		if err := r.hear(ctx, g, node, true); err != nil {
+			return err
+		}
 		if err := g.Promote(ctx, node); err != nil {
 			return err
 		}
 		g.Compare() // what it has got must be what there is
 		return nil
 	case remove:
+		if err := r.hear(ctx, g, node, false); err != nil {
+			return err
+		}
 		return g.Remove(ctx, node)
 	case handOver:
 		return g.StepDown(ctx, node)
@@ -178,6 +197,45 @@ func (r *replica) do(g *group.Group, a *state.Assignment, what deed, node string
 	case nothing:
 	}
 	return nil
+}
+
+// How long members may take to answer, and how often is looked.
+const (
+	hearTime  = 2 * time.Second
+	hearEvery = 10 * time.Millisecond
+)
+
+// hear makes sure that a group can go on when a node gets a vote, or loses its own: a majority of the voters of then must answer now,
+// and the one that gets a vote. What was heard a while ago does not count: a change that cannot be committed stops the group.
+func (r *replica) hear(ctx context.Context, g *group.Group, node string, vote bool) error {
+	ctx, cancel := context.WithTimeout(ctx, hearTime)
+	defer cancel()
+	begin := time.Now()
+	for n := 0; ; n++ {
+		if n%50 == 0 {
+			g.Nudge()
+		}
+		s, voters, alive := g.Status(), 0, 0
+		ago, good := time.Since(begin), !vote
+		for name, p := range census(r.h.cfg.Self, &s) {
+			if p.Voter = name == node && vote || p.Voter && name != node; !p.Voter {
+				continue
+			}
+			voters++
+			if name == r.h.cfg.Self || p.Active > 0 && p.Active <= ago {
+				alive++
+				good = good || name == node
+			}
+		}
+		if good && alive > voters/2 {
+			return nil
+		}
+		select {
+		case <-time.After(hearEvery):
+		case <-ctx.Done():
+			return group.ErrBehind
+		}
+	}
 }
 
 // assignment is what is wanted of the replica.
