@@ -160,11 +160,7 @@ func (t *Transport) tend(now time.Time, up map[string]bool) {
 			g.opts.Nudge(node)
 		}
 	}
-	for node, list := range to {
-		if l := t.lane(node, mesh.RaftHeartbeat); l != nil {
-			l.sendHints(list)
-		}
-	}
+	t.sendHints(to)
 }
 
 // Reach is who reaches whom now.

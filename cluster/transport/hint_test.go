@@ -3,6 +3,7 @@ package transport_test
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -123,6 +124,38 @@ func TestWhichHintsAreGiven(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestHintsComeSoon has a group fall quiet: its follower hears of the commit at once, and not with the next ping. While more entries are on
+// their way it hears nothing, since those bring the commit index with them.
+func TestHintsComeSoon(t *testing.T) {
+	inPair(t, transport.Config{}, transport.Config{}, func(t *testing.T, p *pair) {
+		var commit atomic.Uint64
+		ga := p.a.Group(1, transport.GroupOptions{Commit: commit.Load})
+		gb := p.b.Group(1, transport.GroupOptions{})
+		f := &follower{}
+		p.serve(gb, f.answer)
+		after(10 * time.Millisecond) // not where a ping is due
+		for index := uint64(1); index <= 3; index++ {
+			logs := entries(index, 1, 10)
+			logs[0].Term = 7
+			if err := ga.AppendEntries("bbb", "bbb", &raft.AppendEntriesRequest{Term: 7, Entries: logs}, &raft.AppendEntriesResponse{}); err != nil {
+				t.Fatal(err)
+			}
+			commit.Store(index)
+		}
+		if got := f.take(); got != "[]" {
+			t.Errorf("hints %v while entries follow one another, want none", got)
+		}
+		after(5 * time.Millisecond)
+		if got, want := f.take(), "[term 7, 3/7, commit 3]"; got != want {
+			t.Errorf("hints %v, want %v", got, want)
+		}
+		after(2 * time.Second)
+		if got := f.take(); got != "[]" {
+			t.Errorf("hints %v of what is known, want none", got)
+		}
+	})
 }
 
 // TestWhenGroupsAreNudged counts nudges about a follower.

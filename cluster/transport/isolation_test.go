@@ -87,10 +87,13 @@ func TestManyVotesAreRefused(t *testing.T) {
 		p.b.Group(1, transport.GroupOptions{})
 		g := p.a.Group(1, transport.GroupOptions{})
 		results := make(chan error, 300)
-		for range 300 {
+		for n := range 300 {
 			go func() {
 				results <- g.RequestVote("bbb", "bbb", &raft.RequestVoteRequest{Term: 1}, &raft.RequestVoteResponse{})
 			}()
+			if n == 0 {
+				synctest.Wait() // this one waits for raft, all others behind it
+			}
 		}
 		synctest.Wait()
 		if got := len(results); got != 300-257 { // one is on its way to raft

@@ -142,6 +142,9 @@ func (g *Group) settled(a *appending, err error) {
 		f.index = max(f.index, a.last())
 	}
 	f.told = max(f.told, min(a.commit, a.last()))
+	if f.pending == 0 && f.told < f.index && g.opts.Commit != nil {
+		g.t.hinter.want(g)
+	}
 }
 
 // missed notes that raft could not send entries by a pipeline.

@@ -51,6 +51,7 @@ type Transport struct {
 	chunks  sync.Pool // of *chunk
 	rate    rate
 	beats   *beats
+	hinter  *hinter
 	events  *events
 	waiting atomic.Int64 // bytes in the inboxes of all groups
 
@@ -84,7 +85,9 @@ func New(cfg Config) *Transport {
 	}
 	t.beats = &beats{t: t}
 	t.events = &events{t: t, up: map[string]bool{}, watchers: map[*watcher]bool{}}
+	t.hinter = &hinter{t: t, wake: make(chan struct{}, 1)}
 	t.spawn(t.detect)
+	t.spawn(t.hinter.run)
 	return t
 }
 
