@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,6 +54,51 @@ func TestLaggingFollowerGetsCheckpoint(t *testing.T) {
 		n.crash()
 		n.start()
 		c.settle()
+	})
+}
+
+// TestCheckpointIsSentAgain has the answer to a checkpoint get lost: who has it goes on from there, without another one.
+func TestCheckpointIsSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 3, 1)
+		defer c.close()
+		c.window = 0
+		for _, o := range c.nodes {
+			o.machine.mu.Lock()
+			o.machine.window = 0
+			o.machine.mu.Unlock()
+		}
+		c.fill(5)
+		n := c.others(c.leader())[0]
+		n.crash()
+		c.fill(30)
+		for _, o := range c.others(n) {
+			o.machine.flush()
+		}
+		var lost atomic.Int64
+		c.net.mu.Lock()
+		c.net.mute = func(request any) bool {
+			_, ok := request.(*raft.InstallSnapshotRequest)
+			return ok && lost.Add(1) == 1
+		}
+		c.net.mu.Unlock()
+		n.start()
+		c.until("the checkpoint", func() bool { return lost.Load() > 0 })
+		// The third one ends: without the one that has the checkpoint nothing can be confirmed.
+		for _, o := range c.others(n) {
+			if o != c.leader() {
+				o.crash()
+				defer o.start()
+			}
+		}
+		begin := time.Now()
+		c.fill(1)
+		if took := time.Since(begin); took > 30*time.Second {
+			t.Errorf("it goes on after %v", took)
+		}
+		if n.machine.installs != 1 {
+			t.Errorf("%d checkpoints were installed, want 1", n.machine.installs)
+		}
 	})
 }
 

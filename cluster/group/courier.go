@@ -3,6 +3,7 @@ package group
 import (
 	"errors"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -164,9 +165,15 @@ func (c *courier) vote(term uint64, ask func() error) error {
 	}
 }
 
-// InstallSnapshot sends the description of a checkpoint and returns once the peer has all of it.
+// InstallSnapshot sends the description of a checkpoint and returns once the peer has all of it. One that is past it has it
+// too: perhaps the answer to the first attempt got lost. Raft would send the same one again, for ever.
 func (c *courier) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
-	if err := c.Transport.InstallSnapshot(id, target, args, resp, data); err != nil {
+	err := c.Transport.InstallSnapshot(id, target, args, resp, data)
+	switch {
+	case err == nil:
+	case strings.Contains(err.Error(), errPast.Error()):
+		resp.Term, resp.Success = args.Term, true
+	default:
 		return err
 	}
 	match := uint64(0)

@@ -25,6 +25,7 @@ type network struct {
 	rand  *rand.Rand
 	spy   func(from, to string, request any) // sees what is sent; nil for none
 	lose  func(request any) bool             // whether a request gets lost on its way; nil for none
+	mute  func(request any) bool             // whether the answer to it does
 }
 
 func newNetwork(seed uint64) *network {
@@ -118,7 +119,7 @@ func (e *endpoint) Close() error {
 // call brings a request to a node and its answer back.
 func call[T any](e *endpoint, to raft.ServerAddress, request any, r io.Reader, heartbeat bool, resp *T) error {
 	e.n.mu.Lock()
-	spy, lose := e.n.spy, e.n.lose
+	spy, lose, mute := e.n.spy, e.n.lose, e.n.mute
 	e.n.mu.Unlock()
 	if spy != nil {
 		spy(e.node, string(to), request)
@@ -162,7 +163,7 @@ func call[T any](e *endpoint, to raft.ServerAddress, request any, r io.Reader, h
 	select {
 	case a := <-answers:
 		e.n.delay()
-		if _, open := e.n.open(string(to), e.node); !open {
+		if _, open := e.n.open(string(to), e.node); !open || mute != nil && mute(request) {
 			return lost()
 		}
 		if a.Error != nil {

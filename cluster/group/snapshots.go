@@ -80,15 +80,18 @@ func (r *checkpointReader) Close() error {
 	return nil
 }
 
+// errPast says that a checkpoint brings nothing new. The leader knows it by its text, see courier.InstallSnapshot.
+var errPast = errors.New("the replica is past the checkpoint")
+
 // Create begins to receive a checkpoint from the leader. One that is late is refused: what is behind it in the log was
 // confirmed, and would be lost. A leader needs to send one only where its own entries do not fit.
 func (s *snapshots) Create(_ raft.SnapshotVersion, index, term uint64, c raft.Configuration, configurationIndex uint64, _ raft.Transport) (raft.SnapshotSink, error) {
 	<-s.g.started
 	if applied := s.g.cfg.Machine.Applied(); index <= applied {
-		return nil, fmt.Errorf("a checkpoint at %d, but all up to %d is applied here", index, applied)
+		return nil, fmt.Errorf("%w: it is at %d, and all up to %d is applied here", errPast, index, applied)
 	}
 	if s.g.log.has(index, term) {
-		return nil, fmt.Errorf("a checkpoint at %d, but the log goes on from there", index)
+		return nil, fmt.Errorf("%w: it is at %d, and the log goes on from there", errPast, index)
 	}
 	_, from := s.g.raft.LeaderWithID()
 	in := &sink{

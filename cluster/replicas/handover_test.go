@@ -15,8 +15,8 @@ import (
 
 // TestHandOverAfterSilence hands the leadership to a follower that has heard nothing for a while.
 func TestHandOverAfterSilence(t *testing.T) {
-	for _, silence := range []time.Duration{100 * time.Millisecond, time.Second, 2 * time.Second, 3 * time.Second, 4500 * time.Millisecond, 7 * time.Second} {
-		for _, quiet := range []time.Duration{0, time.Second, 5 * time.Second} {
+	for _, silence := range []time.Duration{3 * time.Second, 7 * time.Second} {
+		for _, quiet := range []time.Duration{0, 5 * time.Second} {
 			t.Run(fmt.Sprintf("%v/%v", silence, quiet), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := newWorld(t, "a", "b", "c")

@@ -283,7 +283,13 @@ func (r *replica) open(a *state.Assignment, t *store.Stream) error {
 	born := t.Place()
 	r.members(born.Configuration)
 	log := t.Entries()
-	tg := r.h.cfg.Transport.Group(r.id, transport.GroupOptions{Clamp: log.Durable, Commit: r.leaderCommit, Nudge: r.nudge})
+	tg := r.h.cfg.Transport.Group(r.id, transport.GroupOptions{
+		Clamp: log.Durable, Commit: r.leaderCommit, Nudge: r.nudge,
+		Base: func() (index, term uint64) {
+			p := t.Place()
+			return p.Index, p.Term
+		},
+	})
 	g, err := group.Open(group.Config{
 		ID: r.id, Self: r.h.cfg.Self, Machine: &machine{r: r, t: t}, Log: log, Transport: tg, Timing: r.h.cfg.Timing,
 		Lead: func(term uint64) {

@@ -30,6 +30,9 @@ type GroupOptions struct {
 	// its CommitTimeout: the group, if it still leads, should propose something (a barrier will do), in a goroutine of
 	// its own. It is called while Commit says that the group is led here, and seldom. Nil, or a nil Commit, for none.
 	Nudge func(node string)
+	// Base is the index and the term of the last entry that is in a state on disk here: what is before it may be gone from
+	// the log, and leaders need not send it. Nil for a log that is whole.
+	Base func() (index, term uint64)
 }
 
 // Group is the transport of one raft group: a raft.Transport with pre-vote and Close.

@@ -115,8 +115,11 @@ func (x *inbox) serve() {
 // ask hands a request to raft and waits for the answer. It is false if the group was closed before that.
 func (x *inbox) ask(r inbound, answers chan raft.RPCResponse) (raft.RPCResponse, bool) {
 	rpc := raft.RPC{Command: r.command, RespChan: answers}
-	if r.kind == kindInstall {
+	switch r.kind {
+	case kindInstall:
 		rpc.Reader = bytes.NewReader(r.data)
+	case kindAppend, kindHints:
+		x.g.rebase(r.command.(*raft.AppendEntriesRequest))
 	}
 	select {
 	case x.g.consumer <- rpc:
