@@ -89,7 +89,7 @@ func (s *Server) startReplication() error {
 	}
 	return r.Start(s.jetstream, func(t *transport.Transport, m *meta.Meta, service replication.Service) (replication.Groups, error) {
 		return replicas.Open(replicas.Config{
-			Self: r.Node(), Meta: m, Store: s.store, Transport: t, Service: service, Logger: s.logger,
+			Self: r.Node(), Meta: m, Store: s.store, Transport: t, Service: service, QuorumLost: service.QuorumLost, Logger: s.logger,
 		})
 	})
 }

@@ -147,9 +147,13 @@ func (r *Replication) Status(id uint64) (clustered.Status, bool) {
 // replica is a member of a group as the service sees it.
 func (r *Replication) replica(v *state.View, p *group.Peer) clustered.Replica {
 	return clustered.Replica{
-		Node: named(v, p.Node), Current: p.Current, Offline: p.Offline || !r.Online(p.Node), Active: p.Active, Lag: p.Lag,
+		Node: named(v, p.Node), Current: p.Current, Offline: !p.Current && p.Offline || !r.Online(p.Node), Active: p.Active, Lag: lacking(p.Lag),
 	}
 }
+
+// lacking is how many entries a replica lacks. Of one that has nothing the group only knows the index of the last entry, and the
+// indexes of a group that came after another one of its stream begin anew far beyond that one's.
+func lacking(lag uint64) uint64 { return lag & (1<<40 - 1) }
 
 // Create implements clustered.Cluster.
 func (r *Replication) Create(ctx context.Context, account string, cfg config.Stream, l clustered.Limits) (*clustered.Assignment, error) {
@@ -339,6 +343,35 @@ func (r *Replication) Err() error {
 	}
 	if w := m.Waiting(); w != "" {
 		return errors.New(w)
+	}
+	s := m.Status()
+	return voteless(&s, r.node)
+}
+
+// The number of servers that vote in the meta group: fewVoters, and manyVoters from as many members on.
+const (
+	fewVoters  = 3
+	manyVoters = 5
+)
+
+// voteless says that a server has no vote yet although it is to get one, or that one that is gone still has its vote: as long as that
+// is so, to stop another one may be one too many.
+func voteless(s *meta.Status, node string) error {
+	voters, own, wanted := 0, false, fewVoters
+	if len(s.Peers) >= manyVoters {
+		wanted = manyVoters
+	}
+	for _, p := range s.Peers {
+		if p.Voter {
+			voters++
+			own = own || p.Node == node
+		}
+	}
+	switch {
+	case s.Voters > voters:
+		return errors.New("a server that has left still counts for its majority")
+	case !own && voters < wanted:
+		return errors.New("this server has no vote in it yet")
 	}
 	return nil
 }

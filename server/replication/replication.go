@@ -74,6 +74,9 @@ type Service interface {
 	Follow(id uint64)
 	Closed(id uint64)
 	Answer(ctx context.Context, question []byte) ([]byte, error)
+	// QuorumLost is told that too few servers of a stream can be reached, MetaElected that this server leads the meta group.
+	QuorumLost(id uint64)
+	MetaElected()
 }
 
 // Replication is a server's part in the keeping of streams. Its methods are safe for concurrent use.
@@ -175,6 +178,7 @@ func (r *Replication) Start(service Service, open func(*transport.Transport, *me
 	r.groups.Store(&groups)
 	r.unwatch = append(r.unwatch, m.Watch(r.changed), r.transport.Watch(r.peerChanged))
 	r.running.Go(r.spread)
+	r.running.Go(func() { r.watchMeta(m, service) })
 	return nil
 }
 
@@ -279,6 +283,27 @@ func (r *Replication) spread() {
 				r.tell(node, news)
 			}
 		}
+	}
+}
+
+// metaEvery is how often it is looked whether this server leads the meta group.
+const metaEvery = 500 * time.Millisecond
+
+// watchMeta tells the service when this server begins to lead the meta group.
+func (r *Replication) watchMeta(m *meta.Meta, service Service) {
+	tick := time.NewTicker(metaEvery)
+	defer tick.Stop()
+	for led := false; ; {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		leads := m.Leads()
+		if leads && !led {
+			service.MetaElected()
+		}
+		led = leads
 	}
 }
 

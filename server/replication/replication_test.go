@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,9 +58,10 @@ func (g *groups) Close() error { return nil }
 
 // service stands in for the service of streams.
 type service struct {
-	name string
-	mu   sync.Mutex // guards led
-	led  []uint64
+	name    string
+	elected atomic.Bool
+	mu      sync.Mutex // guards led
+	led     []uint64
 }
 
 func (*service) Opened(*store.Stream) {}
@@ -68,8 +70,10 @@ func (s *service) Lead(id, _ uint64) {
 	defer s.mu.Unlock()
 	s.led = append(s.led, id)
 }
-func (*service) Follow(uint64) {}
-func (*service) Closed(uint64) {}
+func (*service) Follow(uint64)     {}
+func (*service) QuorumLost(uint64) {}
+func (s *service) MetaElected()    { s.elected.Store(true) }
+func (*service) Closed(uint64)     {}
 func (s *service) Answer(_ context.Context, question []byte) ([]byte, error) {
 	return fmt.Appendf(nil, "%s heard %s", s.name, question), nil
 }
@@ -77,8 +81,9 @@ func (s *service) Answer(_ context.Context, question []byte) ([]byte, error) {
 // server is one server as far as replication goes.
 type server struct {
 	*replication.Replication
-	mesh   *mesh.Mesh
-	groups *groups
+	mesh    *mesh.Mesh
+	groups  *groups
+	service *service
 }
 
 // handler hands links to a replication.
@@ -118,9 +123,9 @@ func start(t *testing.T, names ...string) map[string]*server {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &server{r, m, &groups{status: make(map[uint64]group.Status)}}
+		s := &server{r, m, &groups{status: make(map[uint64]group.Status)}, &service{name: name}}
 		servers[name] = s
-		err = r.Start(&service{name: name}, func(_ *transport.Transport, _ *meta.Meta, told replication.Service) (replication.Groups, error) {
+		err = r.Start(s.service, func(_ *transport.Transport, _ *meta.Meta, told replication.Service) (replication.Groups, error) {
 			s.groups.told = told
 			return s.groups, nil
 		})
@@ -304,6 +309,7 @@ func checkCalls(t *testing.T, servers map[string]*server) {
 		t.Fatal(err)
 	}
 	eventually(t, "leadership of "+to.Self().Name, to.Leads)
+	eventually(t, "word of that to the service", to.service.elected.Load)
 	if got := to.Meta(); got.Leader != to.Self() || len(got.Replicas) != 3 {
 		t.Errorf("meta group = %+v", got)
 	}

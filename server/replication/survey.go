@@ -115,7 +115,7 @@ func (r *Replication) led() []survey.Stream {
 		for i := range s.Peers {
 			p := &s.Peers[i]
 			t.Replicas = append(t.Replicas, survey.Replica{
-				Node: p.Node, Voter: p.Voter, Current: p.Current, Offline: p.Offline || !r.Online(p.Node), Lag: p.Lag,
+				Node: p.Node, Voter: p.Voter, Current: p.Current, Offline: p.Offline || !r.Online(p.Node), Lag: lacking(p.Lag),
 			})
 		}
 		list = append(list, t)

@@ -1,0 +1,7 @@
+package replication
+
+// What tests look at.
+var (
+	Voteless = voteless
+	Lacking  = lacking
+)
