@@ -179,6 +179,50 @@ func (c *Cluster) unready() error {
 	return nil
 }
 
+// WaitSafe waits until all servers that run say that n can be stopped, and everything goes on without it. The incumbent says
+// no such thing.
+func (c *Cluster) WaitSafe(n *Node) {
+	c.t.Helper()
+	if c.Program.Dialect == Incumbent {
+		return
+	}
+	Eventually(c.t, n.Name+" to be safe to stop", func() error {
+		for _, who := range c.Nodes {
+			if err := who.safe(n); who.Running() && err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// safe asks n whether another server can be stopped.
+func (n *Node) safe(other *Node) error {
+	text, err := n.Get("/clusterz")
+	if err != nil {
+		return err
+	}
+	var page struct {
+		Servers []struct {
+			Name       string `json:"name"`
+			SafeToStop bool   `json:"safe_to_stop"`
+			WhyNot     string `json:"why_not"`
+		} `json:"servers"`
+	}
+	if err := json.Unmarshal(text, &page); err != nil {
+		return fmt.Errorf("clusterz of %s: %w", n.Name, err)
+	}
+	for _, s := range page.Servers {
+		if s.Name == other.Name {
+			if s.SafeToStop {
+				return nil
+			}
+			return fmt.Errorf("%s says of %s: %s", n.Name, other.Name, s.WhyNot)
+		}
+	}
+	return fmt.Errorf("%s does not know %s", n.Name, other.Name)
+}
+
 // WaitParted waits until neither of two servers counts the other as there.
 func (c *Cluster) WaitParted(a, b *Node) {
 	c.t.Helper()

@@ -13,6 +13,7 @@ const (
 	attemptTimeout = time.Second
 	attemptPause   = 100 * time.Millisecond
 	attemptsMax    = 200
+	attemptsNoted  = 30 // so many are told in the log
 )
 
 // load is what all loads have in common: goroutines that go on until somebody stops them.

@@ -89,7 +89,8 @@ func TestStreamWipedLarge(t *testing.T) {
 	w.verify()
 }
 
-// TestStreamStorm: faults of all kinds come one after the other, now and then two at a time, and each goes away again.
+// TestStreamStorm: faults of all kinds come one after the other, now and then two at a time, and each goes away again. The
+// next one comes as soon as the servers say that its victim is not needed.
 func TestStreamStorm(t *testing.T) {
 	w := newWorld(t, nil)
 	faults := []struct {
@@ -112,6 +113,7 @@ func TestStreamStorm(t *testing.T) {
 	for range storms {
 		n := w.Random()
 		fault := faults[w.Choose(len(faults))]
+		w.WaitSafe(n)
 		t.Logf("%s: %s", n.Name, fault.name)
 		others := w.Others(n)
 		fault.begin(n, others[w.Choose(len(others))])

@@ -54,6 +54,7 @@ func (w *Writers) write(name string) {
 	for n := 1; w.running(); n++ {
 		m := Message{name, n}
 		w.ledger.Try(m)
+		begin := time.Now()
 		attempts, err := retry(func(ctx context.Context) error {
 			ack, err := w.js.Publish(ctx, w.cfg.Stream+"."+name, m.body(w.cfg.Bytes), jetstream.WithMsgID(m.String()), jetstream.WithRetryAttempts(0))
 			if err == nil {
@@ -64,6 +65,9 @@ func (w *Writers) write(name string) {
 		if err != nil {
 			w.t.Errorf("message %q was not acknowledged after %d attempts: %v", m, attempts, err)
 			return
+		}
+		if attempts > attemptsNoted {
+			w.t.Logf("message %q was acknowledged after %d attempts in %v", m, attempts, time.Since(begin))
 		}
 		w.note(attempts)
 		w.pause(w.cfg.Pause)
