@@ -89,14 +89,14 @@ func TestJudge(t *testing.T) {
 				}
 			}
 			survey.Judge(r, tt.streams)
-			safe := ""
+			var safe strings.Builder
 			for _, s := range r.Servers {
 				if s.SafeToStop {
-					safe += s.Name
+					safe.WriteString(s.Name)
 				}
 			}
-			if safe != tt.safe || r.Servers[0].WhyNot != tt.whyNot {
-				t.Errorf("safe %q, a: %q\nwant %q, %q", safe, r.Servers[0].WhyNot, tt.safe, tt.whyNot)
+			if safe.String() != tt.safe || r.Servers[0].WhyNot != tt.whyNot {
+				t.Errorf("safe %q, a: %q\nwant %q, %q", safe.String(), r.Servers[0].WhyNot, tt.safe, tt.whyNot)
 			}
 			got := ""
 			if len(r.Troubled) > 0 {
