@@ -50,7 +50,7 @@ func (s *Server) openJetStream(o *conf.Options) error {
 	c := capacityOf(js, dir, opened)
 	s.capacity.Store(&c)
 	logReport(s.logger, dir, report, len(opened.Streams()))
-	if err := s.newReplication(o, c); err != nil {
+	if err := s.newReplication(o, c, report.New); err != nil {
 		return err
 	}
 	s.jetstream = jetstream.New(jetstream.Config{

@@ -35,14 +35,18 @@ func (r *replicated) cluster() clustered.Cluster {
 }
 
 // newReplication prepares to keep streams together with the other servers of the cluster, if there are to be any. The store is
-// open.
-func (s *Server) newReplication(o *conf.Options, c capacity) (err error) {
+// open; fresh says that it has just been made.
+func (s *Server) newReplication(o *conf.Options, c capacity, fresh bool) (err error) {
 	if o.Cluster == nil {
 		return nil
 	}
 	dir := filepath.Join(o.JetStream.StoreDir, replicationFolder)
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return fmt.Errorf("jetstream: directory of the cluster: %w", err)
+	}
+	if fresh && meta.HasNodeID(vfs.Disk{}, dir) {
+		return fmt.Errorf("jetstream: what this server has stored is gone, but not who it is in the cluster: it may have forgotten what it has "+
+			"confirmed. Restore the store, or remove %s too, so that the server joins as a new one", dir)
 	}
 	s.replicated.size = &replication.Size{
 		Fixed: o.Cluster.Size, Routes: o.Cluster.Routes, Advertise: o.Cluster.Advertise,

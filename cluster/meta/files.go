@@ -40,6 +40,12 @@ func NodeID(disk vfs.FS, dir string) (string, error) {
 	return node, nil
 }
 
+// HasNodeID reports whether there is something where NodeID keeps the node id.
+func HasNodeID(disk vfs.FS, dir string) bool {
+	_, err := disk.Stat(filepath.Join(dir, nodeFile))
+	return err == nil
+}
+
 // base62 tells whether a node id may contain r.
 func base62(r rune) bool { return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
 
