@@ -48,7 +48,8 @@ var layers = []layer{
 	// 0: know nothing of ours.
 	{"subjects", "", ""},
 	{"conf/syntax", "", ""},
-	{"conf", "subjects conf/syntax", ""},
+	{"conf/spelling", "", ""},
+	{"conf", "subjects conf/spelling conf/syntax", ""},
 	{"headers", "", ""},
 	{"jetlog/vfs", "", xsys},
 	// 1: streams on disk.

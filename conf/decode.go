@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"runnel/conf/spelling"
 	"runnel/conf/syntax"
 )
 
@@ -97,7 +98,7 @@ func (d *decoder) repeated(path string, f, earlier *syntax.Field) {
 // unknown reports a key that its block does not have.
 func (d *decoder) unknown(path string, f *syntax.Field, names []string) {
 	text := ""
-	if near := nearest(f.Key, names); near != "" {
+	if near := spelling.Nearest(f.Key, names); near != "" {
 		text = "; did you mean \"" + near + "\"?"
 	} else if other := d.elsewhere(f.Key); other != "" {
 		text = "; did you mean \"" + other + "\"?"

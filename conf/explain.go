@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"runnel/conf/spelling"
 )
 
 // Explanation says what a key means.
@@ -62,12 +64,12 @@ func Similar(name string) []string {
 		names = append(names, e.Key)
 	}
 	if len(paths) == 0 {
-		if near := nearest(name, names); near != "" {
+		if near := spelling.Nearest(name, names); near != "" {
 			return []string{near}
 		}
 		for _, e := range all {
 			last := e.name()
-			if nearest(name, append([]string{last}, e.Aliases...)) != "" {
+			if spelling.Nearest(name, append([]string{last}, e.Aliases...)) != "" {
 				paths = append(paths, e.Key)
 			}
 		}

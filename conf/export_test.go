@@ -10,6 +10,3 @@ func Decode(name, text string) (*Options, Errors) {
 	readKeys(newDecoder(r, o), "", root, serverKeys, o)
 	return o, r.Errors.Sorted()
 }
-
-// Nearest is what unknown keys are compared with.
-func Nearest(key string, names ...string) string { return nearest(key, names) }

@@ -1,10 +1,11 @@
-package conf
+// Package spelling finds the name that somebody meant who has mistyped it.
+package spelling
 
 import "strings"
 
-// nearest returns the name that a mistyped key most likely means, empty when
+// Nearest returns the name that a mistyped key most likely means, empty when
 // none is near enough. Of equally near names the first wins.
-func nearest(key string, names []string) string {
+func Nearest(key string, names []string) string {
 	const longest = 64 // no key is longer, and the cost grows with the length
 	if len(key) > longest {
 		return ""
