@@ -3,11 +3,13 @@
 package rigtest_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"runnel/cluster/rigtest"
 )
@@ -143,6 +145,28 @@ func TestStreamOtherMajority(t *testing.T) {
 	w.Heal()
 	w.writers.Progress(100)
 	leader.Start()
+	w.verify()
+}
+
+// TestStreamNoQuorum: a server that is left alone says so to whoever asks, and takes nothing that it could not keep. When
+// the others are back, all is as before.
+func TestStreamNoQuorum(t *testing.T) {
+	w := newWorld(t, nil)
+	last := w.Random()
+	for _, n := range w.Others(last) {
+		n.Kill()
+	}
+	nc := last.Connect()
+	rigtest.Eventually(t, "word that the stream has no leader", func() error {
+		_, err := rigtest.StreamInfo(nc, stream)
+		if answer := new(jetstream.APIError); !errors.As(err, &answer) || answer.Code != 503 {
+			return fmt.Errorf("the answer is %w", err)
+		}
+		return nil
+	})
+	for _, n := range w.Others(last) {
+		n.Start()
+	}
 	w.verify()
 }
 
