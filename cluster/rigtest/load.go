@@ -12,7 +12,7 @@ import (
 const (
 	attemptTimeout = time.Second
 	attemptPause   = 100 * time.Millisecond
-	attemptsMax    = 200
+	attemptsMax    = 500
 	attemptsNoted  = 30 // so many are told in the log
 )
 

@@ -30,7 +30,10 @@ func (c *Cluster) CreateStream(nc *nats.Conn, name string, replicas int) {
 	}
 }
 
-// StreamInfo asks over nc what the cluster says of a stream.
+// ErrNoLeader says that a server knows of no leader of a stream.
+var ErrNoLeader = errors.New("the stream has no leader")
+
+// StreamInfo asks over nc what the cluster says of a stream. Who leads nothing may answer too: that is [ErrNoLeader].
 func StreamInfo(nc *nats.Conn, name string) (*jetstream.StreamInfo, error) {
 	var info struct {
 		jetstream.StreamInfo
@@ -43,7 +46,7 @@ func StreamInfo(nc *nats.Conn, name string) (*jetstream.StreamInfo, error) {
 		return nil, info.Error
 	}
 	if info.Cluster == nil || info.Cluster.Leader == "" {
-		return nil, fmt.Errorf("stream %s has no leader", name)
+		return nil, fmt.Errorf("%s: %w", name, ErrNoLeader)
 	}
 	return &info.StreamInfo, nil
 }
