@@ -19,13 +19,15 @@ import (
 // TestRequestsArriveAsSent sends one request of each kind and compares what comes out at the other end.
 func TestRequestsArriveAsSent(t *testing.T) {
 	from := raft.RPCHeader{ProtocolVersion: 3, ID: []byte("aaa"), Addr: []byte("aaa")}
+	members := raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(strings.Repeat("i", 5000)), Address: "long"}}}
+	large := raft.EncodeConfiguration(members)
+	configuration := raft.EncodeConfiguration(raft.Configuration{Servers: []raft.Server{{ID: "aaa", Address: "aaa"}}})
 	logs := []*raft.Log{
 		{Index: 10, Term: 4, Type: raft.LogCommand, Data: []byte("small"), AppendedAt: time.Unix(1, 2)},
 		{Index: 11, Term: 4, Type: raft.LogNoop},
-		{Index: 12, Term: 5, Type: raft.LogConfiguration, Data: bytes.Repeat([]byte("x"), 5000), Extensions: []byte("ext")},
+		{Index: 12, Term: 5, Type: raft.LogConfiguration, Data: large, Extensions: []byte("ext")},
 		{Index: 13, Term: 5, Type: raft.LogBarrier, Data: []byte{}, Extensions: bytes.Repeat([]byte("y"), 3000)},
 	}
-	configuration := raft.EncodeConfiguration(raft.Configuration{Servers: []raft.Server{{ID: "aaa", Address: "aaa"}}})
 	tests := []struct {
 		name string
 		send func(g *transport.Group) (any, error)

@@ -69,7 +69,7 @@ func TestWhichHintsAreGiven(t *testing.T) {
 			ga.AppendEntries("bbb", "bbb", &raft.AppendEntriesRequest{Term: 7, PrevLogEntry: 5, PrevLogTerm: 7, LeaderCommitIndex: 5}, &raft.AppendEntriesResponse{})
 		}, "[term 7, 5/7, commit 5]"}, // that one was raft's
 		{"deposed", 5, 99, func(_ *pair, _, gb *transport.Group, _ *follower) {
-			gb.AppendEntries("aaa", "aaa", &raft.AppendEntriesRequest{Term: 8, Entries: entries(5, 1, 10)}, &raft.AppendEntriesResponse{})
+			gb.AppendEntries("aaa", "aaa", &raft.AppendEntriesRequest{Term: 8, PrevLogEntry: 4, Entries: entries(5, 1, 10)}, &raft.AppendEntriesResponse{})
 		}, "[]"},
 		{"deposed by a heartbeat", 5, 99, func(_ *pair, _, gb *transport.Group, _ *follower) {
 			gb.AppendEntries("aaa", "aaa", &raft.AppendEntriesRequest{Term: 8}, &raft.AppendEntriesResponse{})
@@ -102,7 +102,7 @@ func TestWhichHintsAreGiven(t *testing.T) {
 				p.serve(ga, succeed)
 				logs := entries(3, 3, 10)
 				logs[0].Term = 6
-				if err := ga.AppendEntries("bbb", "bbb", &raft.AppendEntriesRequest{Term: 7, Entries: logs}, &raft.AppendEntriesResponse{}); err != nil {
+				if err := ga.AppendEntries("bbb", "bbb", &raft.AppendEntriesRequest{Term: 7, PrevLogEntry: logs[0].Index - 1, Entries: logs}, &raft.AppendEntriesResponse{}); err != nil {
 					t.Fatal(err)
 				}
 				<-commit
@@ -139,7 +139,7 @@ func TestHintsComeSoon(t *testing.T) {
 		for index := uint64(1); index <= 3; index++ {
 			logs := entries(index, 1, 10)
 			logs[0].Term = 7
-			if err := ga.AppendEntries("bbb", "bbb", &raft.AppendEntriesRequest{Term: 7, Entries: logs}, &raft.AppendEntriesResponse{}); err != nil {
+			if err := ga.AppendEntries("bbb", "bbb", &raft.AppendEntriesRequest{Term: 7, PrevLogEntry: logs[0].Index - 1, Entries: logs}, &raft.AppendEntriesResponse{}); err != nil {
 				t.Fatal(err)
 			}
 			commit.Store(index)
@@ -171,7 +171,7 @@ func TestWhenGroupsAreNudged(t *testing.T) {
 		{"raft leaves it behind", 6, nil, 4},
 		{"a request has failed", 5, func(p *pair, ga *transport.Group, _ *follower) {
 			p.net.Freeze("bbb", "aaa")
-			go ga.AppendEntries("bbb", "bbb", &raft.AppendEntriesRequest{Term: 7, Entries: entries(6, 1, 10)}, &raft.AppendEntriesResponse{})
+			go ga.AppendEntries("bbb", "bbb", &raft.AppendEntriesRequest{Term: 7, PrevLogEntry: 5, Entries: entries(6, 1, 10)}, &raft.AppendEntriesResponse{})
 			after(time.Second)
 			p.net.Break("aaa", "bbb")
 			p.net.Heal("aaa", "bbb")

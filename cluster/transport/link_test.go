@@ -91,6 +91,11 @@ func TestBadFramesCloseTheLink(t *testing.T) {
 		{"stream", begin + string(frame(17, []byte{1})), "stream"},
 		{"call", begin + string(frame(13, words(1))), "call"},
 		{"configuration", begin + string(frame(6, words(1, 2), []byte{1}, words(3, 4, 5, 6, 0), []byte{255, 255, 255, 255, 0xc1, 0xff})), "length"},
+		{"gap before entries", begin + appended(4, raft.Log{Index: 6}), "entry 6"},
+		{"gap between entries", begin + appended(4, raft.Log{Index: 5}, raft.Log{Index: 7}), "entry 7"},
+		{"entry of a type that raft does not know", begin + appended(4, raft.Log{Index: 5, Type: 9}), "type 9"},
+		{"entry of a type that is not used", begin + appended(4, raft.Log{Index: 5, Type: raft.LogAddPeerDeprecated}), "type 2"},
+		{"entry with no configuration", begin + appended(4, raft.Log{Index: 5, Type: raft.LogConfiguration, Data: []byte("\xc1")}), "entry 5"},
 		{"size of a snapshot", begin + string(frame(6, words(1, 2), []byte{1}, words(3, 4, 5, 6, 9), []byte{0, 0, 0, 0})), "9 bytes"},
 	}
 	for _, tt := range tests {
@@ -114,6 +119,15 @@ func TestBadFramesCloseTheLink(t *testing.T) {
 			})
 		})
 	}
+}
+
+// appended is the frame of an AppendEntries.
+func appended(prev uint64, logs ...raft.Log) string {
+	r := &raft.AppendEntriesRequest{Term: 7, PrevLogEntry: prev}
+	for i := range logs {
+		r.Entries = append(r.Entries, &logs[i])
+	}
+	return string(frame(1, transport.EncodeAppend(r)))
 }
 
 // TestWhoIsLetIn attaches links of peers that are not to be spoken with.

@@ -54,7 +54,33 @@ func readAppend(body []byte) (appendHead, []*raft.Log, error) {
 		readEntry(&c, &logs[i])
 		entries[i] = &logs[i]
 	}
-	return h, entries, c.end()
+	if err := c.end(); err != nil {
+		return h, nil, err
+	}
+	return h, entries, h.check(logs)
+}
+
+// check refuses entries that raft would end the process for: once they were in a log, at each start.
+func (h *appendHead) check(entries []raft.Log) error {
+	for i := range entries {
+		e := &entries[i]
+		switch {
+		case e.Index != h.prev+1+uint64(i):
+			return fmt.Errorf("%w: entry %d is the one behind %d", errFrame, e.Index, h.prev+uint64(i))
+		case e.Type == raft.LogCommand, e.Type == raft.LogNoop, e.Type == raft.LogBarrier:
+		case e.Type == raft.LogConfiguration && decodable(e.Data):
+		default:
+			return fmt.Errorf("%w: entry %d, of type %d, is none of raft's", errFrame, e.Index, e.Type)
+		}
+	}
+	return nil
+}
+
+// decodable reports whether raft can read a configuration. It panics if it cannot.
+func decodable(configuration []byte) (ok bool) {
+	defer func() { _ = recover() }()
+	raft.DecodeConfiguration(configuration)
+	return true
 }
 
 func readEntry(c *cursor, e *raft.Log) {

@@ -121,7 +121,7 @@ func TestPipelineEndsWithFailure(t *testing.T) {
 				pipe := openPipeline(t, p.a.Group(1, transport.GroupOptions{}))
 				var err error
 				for i := uint64(0); err == nil && i < 50; i++ {
-					_, err = pipe.AppendEntries(&raft.AppendEntriesRequest{Term: 7, Entries: entries(i, 1, 100)}, &raft.AppendEntriesResponse{})
+					_, err = pipe.AppendEntries(&raft.AppendEntriesRequest{Term: 7, PrevLogEntry: i, Entries: entries(i+1, 1, 100)}, &raft.AppendEntriesResponse{})
 				}
 				if err == nil {
 					t.Error("the pipeline goes on")
