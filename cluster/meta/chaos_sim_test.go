@@ -82,7 +82,9 @@ func TestChaos(t *testing.T) {
 				for _, name := range names {
 					w.of(string(name)).start()
 				}
+				w.mu.Lock()
 				w.luck = rand.New(rand.NewPCG(seed, 8))
+				w.mu.Unlock()
 				formed := seed%4 != 0 // otherwise it may take until the end
 				if formed {
 					w.eventually("all are together", 20*time.Second, func() bool { return w.together(names) })
