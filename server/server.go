@@ -153,7 +153,6 @@ func (s *Server) begin(o *conf.Options) error {
 	if err := s.system.Start(); err != nil {
 		return fmt.Errorf("start system services: %w", err)
 	}
-	s.running.Go(func() { s.system.Run(s.ending) })
 	if err := s.openTenants(o); err != nil {
 		return fmt.Errorf("operator mode: %w", err)
 	}
@@ -166,6 +165,7 @@ func (s *Server) begin(o *conf.Options) error {
 	if err := s.startReplication(); err != nil {
 		return err
 	}
+	s.running.Go(func() { s.system.Run(s.ending) }) // its pages show what is open by now
 	if err := s.listenMonitor(o); err != nil {
 		return err
 	}
