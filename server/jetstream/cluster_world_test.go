@@ -462,8 +462,14 @@ func (g *group) open() error {
 		if len(g.a.Peers) > 1 {
 			assigned.Place = &entries.Place{Index: 1, Term: 1, Configuration: []byte("c")}
 		}
-		log, err := m.store.CreateAssigned(assigned)
+		var log *store.Stream
+		var err error
+		g.world.until("the name of a stream that is being removed to be free", func() bool {
+			log, err = m.store.CreateAssigned(assigned)
+			return !errors.Is(err, store.ErrExists)
+		})
 		if err != nil {
+			close(g.ended) // nothing runs that would end
 			return err
 		}
 		g.logs[i] = log
