@@ -246,7 +246,7 @@ func AppendInterest(b []byte, number uint32, subject, queue string, weight int) 
 	}
 	b = appendHead(b, Interest, size)
 	b = binary.BigEndian.AppendUint32(b, number)
-	b = binary.BigEndian.AppendUint32(b, uint32(min(weight, math.MaxUint32)))
+	b = binary.BigEndian.AppendUint32(b, uint32(min(int64(weight), math.MaxUint32)))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(subject)))
 	return append(append(b, subject...), queue...)
 }
