@@ -72,8 +72,8 @@ func (a *account) recover() {
 		}
 		t := newStream(a, log)
 		a.enter(t)
-		t.forgetMemory()
 		t.open()
+		t.forgetMemory()
 	}
 }
 

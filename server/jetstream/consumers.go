@@ -435,11 +435,26 @@ func (t *stream) forgetMemory() {
 		return nil
 	})
 	for _, name := range names {
-		err := t.log.Start(t.account.service.ctx, &command.ConsumerDelete{Time: t.account.service.now(), Consumer: name}, func(jetlog.Result, error) {})
-		if err != nil {
-			t.account.service.logger.Warn("cannot remove a consumer of before the start", "stream", t.log.Name(), "consumer", name, "error", err)
-			return
+		// It is begun here, so that it comes before whatever clients ask for.
+		wait, err := t.start(&command.ConsumerDelete{Time: t.account.service.now(), Consumer: name})
+		if err == nil {
+			t.account.service.running.Go(func() { t.forgotten(name, wait) })
+			continue
 		}
+		t.account.service.logger.Warn("cannot remove a consumer of before the start", "stream", t.log.Name(), "consumer", name, "error", err)
+		return
+	}
+}
+
+// forgotten waits until a consumer is removed. The deliveries may have begun to serve it meanwhile, and would go on with heartbeats to a
+// client that takes that for a consumer who is there.
+func (t *stream) forgotten(name string, wait waiting) {
+	result, err := wait()
+	switch {
+	case err != nil || result.Code != 0:
+		t.account.service.logger.Warn("cannot remove a consumer of before the start", "stream", t.log.Name(), "consumer", name, "code", result.Code, "error", err)
+	case !t.offline() && !t.hasConsumer(name): // nobody has made one of that name again
+		t.deliver.Remove(name)
 	}
 }
 

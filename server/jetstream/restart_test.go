@@ -358,3 +358,29 @@ func TestRestartOfMemory(t *testing.T) {
 		t.Errorf("publish: %+v, %v", ack, err)
 	}
 }
+
+// TestRestartForgetsEphemeral: a consumer in memory that nobody knows by a durable name goes with the server, and sends no heartbeats
+// afterwards: its client would take it for one that is there.
+func TestRestartForgetsEphemeral(t *testing.T) {
+	dir := t.TempDir()
+	server, nc := runIn(t, dir)
+	s := &before{t, nc}
+	s.stream("S", `"max_msgs":8`)
+	for i := range 20 { // of some, the deliveries will have begun before they are removed
+		s.ask(fmt.Sprintf("CONSUMER.CREATE.S.c%d", i), fmt.Sprintf(
+			`{"stream_name":"S","config":{"name":"c%d","deliver_subject":"to.%d","mem_storage":true,"ack_policy":"none","idle_heartbeat":100000000,"inactive_threshold":60000000000}}`, i, i))
+	}
+	_, nc = runIn(t, restarts["closed"](t, server, dir))
+	sub, err := nc.SubscribeSync("to.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	servertest.Eventually(t, "an end of the consumers", func() bool {
+		answer, err := nc.Request("$JS.API.CONSUMER.NAMES.S", nil, servertest.Patience)
+		return err == nil && strings.Contains(string(answer.Data), `"total":0`)
+	})
+	servertest.Eventually(t, "silence of consumers that have gone", func() bool {
+		_, err := sub.NextMsg(300 * time.Millisecond) // three heartbeats
+		return err != nil
+	})
+}
