@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // writeList makes a list file with the given text.
@@ -45,6 +46,7 @@ func TestRatchet(t *testing.T) {
 		history string
 		answers []results
 		asked   [][]string // the tests of each run
+		paused  bool       // before the last one
 		want    []string   // parts of the report
 		err     string
 		after   string // the list afterwards; empty means unchanged
@@ -63,17 +65,41 @@ func TestRatchet(t *testing.T) {
 		},
 		{
 			name: "one fails twice", list: "core.TestA\ncore.TestB\n",
-			answers: []results{{"core.TestA": pass, "core.TestB": fail}, {"core.TestB": fail}},
-			asked:   [][]string{{"core.TestA", "core.TestB"}, {"core.TestB"}},
+			answers: []results{{"core.TestA": pass, "core.TestB": fail}, {"core.TestB": fail}, {"core.TestB": pass}},
+			asked:   [][]string{{"core.TestA", "core.TestB"}, {"core.TestB"}, {"core.TestB"}},
+			want:    []string{"core.TestB passed only when run again", "2 passed, 1 of them only"},
+			paused:  true,
+		},
+		{
+			name: "one fails each time", list: "core.TestA\ncore.TestB\n",
+			answers: []results{{"core.TestA": pass, "core.TestB": fail}, {"core.TestB": fail}, {"core.TestB": fail}},
+			asked:   [][]string{{"core.TestA", "core.TestB"}, {"core.TestB"}, {"core.TestB"}},
+			paused:  true,
 			want:    []string{"FAIL core.TestB (reconnect): fail\n    x_test.go:1: broken", "1 failed"},
 			err:     "1 listed tests do not pass any more",
 		},
 		{
 			name: "a listed test that the suite does not have", list: "core.TestA\n",
-			answers: []results{{}, {}},
-			asked:   [][]string{{"core.TestA"}, {"core.TestA"}},
+			answers: []results{{}, {}, {}},
+			asked:   [][]string{{"core.TestA"}, {"core.TestA"}, {"core.TestA"}},
+			paused:  true,
 			want:    []string{"FAIL core.TestA: the suite has no such test"},
 			err:     "1 listed tests",
+		},
+		{
+			name: "too many fail twice for a last run", list: "core.TestA\ncore.TestB\ncore.TestC\ncore.TestD\n",
+			answers: []results{{}, {}},
+			asked: [][]string{
+				{"core.TestA", "core.TestB", "core.TestC", "core.TestD"},
+				{"core.TestA", "core.TestB", "core.TestC", "core.TestD"},
+			},
+			err: "4 listed tests",
+		},
+		{
+			name: "update has a last run", list: "core.TestA\n", suites: []string{"core"},
+			answers: []results{{"core.TestA": fail}, {"core.TestA": fail}, {"core.TestA": pass}},
+			asked:   [][]string{nil, {"core.TestA"}, {"core.TestA"}},
+			paused:  true,
 		},
 		{
 			name: "an unlisted test of the same name passes", list: "core.TestA\n",
@@ -104,8 +130,9 @@ func TestRatchet(t *testing.T) {
 		},
 		{
 			name: "update still holds to the list", list: "core.TestB\n", suites: []string{"core"},
-			answers: []results{{"core.TestA": pass, "core.TestB": fail}, {"core.TestA": pass, "core.TestB": fail}},
-			asked:   [][]string{nil, {"core.TestB", "core.TestA"}},
+			answers: []results{{"core.TestA": pass, "core.TestB": fail}, {"core.TestA": pass, "core.TestB": fail}, {"core.TestB": fail}},
+			asked:   [][]string{nil, {"core.TestB", "core.TestA"}, {"core.TestB"}},
+			paused:  true,
 			want:    []string{"FAIL core.TestB", "added: core.TestA"},
 			err:     "1 listed tests",
 			after:   "core.TestA\ncore.TestB\n",
@@ -130,7 +157,11 @@ func TestRatchet(t *testing.T) {
 			file := writeList(t, tt.list)
 			s := &script{answers: tt.answers}
 			var out strings.Builder
-			err := ratchet(&out, file, tt.suites, tt.history, s.run)
+			var paused time.Duration
+			err := ratchet(&out, file, tt.suites, tt.history, s.run, func(d time.Duration) { paused += d })
+			if (paused > 0) != tt.paused {
+				t.Errorf("paused %v, want a pause: %t", paused, tt.paused)
+			}
 			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("got error %v, want one with %q", err, tt.err)
 			}

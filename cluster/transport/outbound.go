@@ -14,7 +14,7 @@ const (
 	// waitingControlBytes is how much of control frames may wait; a peer that leaves more unread loses its link.
 	waitingControlBytes = 16 << 20
 	// gather is how long heartbeats and their answers wait for others to share a write with.
-	gather = 10 * time.Millisecond
+	gather = 250 * time.Millisecond
 	// keepBytes is the largest buffer that is kept for the next write.
 	keepBytes = 256 << 10
 	// copyBytes is the largest data of an entry that is copied next to its head instead of being written from where it is.
