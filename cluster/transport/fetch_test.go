@@ -184,6 +184,17 @@ func TestFetchIsRateLimited(t *testing.T) {
 		if took < 9700*time.Millisecond || took > 10100*time.Millisecond {
 			t.Errorf("10 MiB at 1 MiB/s took %v", took)
 		}
+		p.b.SetRate(5 << 20)
+		took = within(func() {
+			r := fetch(t, p.a, "big", 0)
+			if n, err := io.Copy(io.Discard, r); n != 5<<20+17 || err != nil {
+				t.Errorf("%d bytes came: %v", n, err)
+			}
+			r.Close()
+		})
+		if took < 800*time.Millisecond || took > 1100*time.Millisecond {
+			t.Errorf("5 MiB at 5 MiB/s took %v", took)
+		}
 	})
 }
 

@@ -3,16 +3,20 @@ package transport
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // rate spaces out bytes so that no more than perSecond pass, apart from short bursts.
 type rate struct {
-	perSecond int64 // 0 for no bound
+	perSecond atomic.Int64 // 0 for no bound
 
 	mu   sync.Mutex // guards what follows
 	next time.Time  // when the bytes that were let through will have passed
 }
+
+// SetRate changes Config.Rate; what was let through already keeps its pause.
+func (t *Transport) SetRate(perSecond int64) { t.rate.perSecond.Store(perSecond) }
 
 // burst is how much time's worth of bytes may pass at once after a pause.
 const burst = 100 * time.Millisecond
@@ -35,7 +39,8 @@ func (r *rate) wait(ctx context.Context, bytes int) error {
 
 // reserve lets bytes through after the pause that it returns.
 func (r *rate) reserve(now time.Time, bytes int) time.Duration {
-	if r.perSecond <= 0 {
+	perSecond := r.perSecond.Load()
+	if perSecond <= 0 {
 		return 0
 	}
 	r.mu.Lock()
@@ -44,6 +49,6 @@ func (r *rate) reserve(now time.Time, bytes int) time.Duration {
 		r.next = earliest
 	}
 	pause := r.next.Sub(now)
-	r.next = r.next.Add(time.Duration(float64(bytes) / float64(r.perSecond) * float64(time.Second)))
+	r.next = r.next.Add(time.Duration(float64(bytes) / float64(perSecond) * float64(time.Second)))
 	return pause
 }

@@ -19,7 +19,7 @@ type Config struct {
 	// Authorized says whether a peer is one of this cluster. It is asked whenever a link comes; nil lets in every peer
 	// that has a node id. It must not call the transport.
 	Authorized func(peer mesh.Member) bool
-	// Rate bounds the bytes a second that all streams of files from here have together; 0 for no bound.
+	// Rate bounds the bytes a second that all streams of files from here have together; 0 for no bound. See SetRate.
 	Rate int64
 	// OutboundBytes is how much of entries and calls may wait for one peer before groups wait too; 16 MiB if zero.
 	OutboundBytes int
@@ -80,9 +80,10 @@ func New(cfg Config) *Transport {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	t := &Transport{
-		cfg: cfg, log: cfg.Logger, start: time.Now(), done: make(chan struct{}), rate: rate{perSecond: cfg.Rate},
+		cfg: cfg, log: cfg.Logger, start: time.Now(), done: make(chan struct{}),
 		groups: map[uint64]*Group{}, peers: map[string]*peer{}, services: map[string]Service{},
 	}
+	t.SetRate(cfg.Rate)
 	t.beats = &beats{t: t}
 	t.events = &events{t: t, up: map[string]bool{}, watchers: map[*watcher]bool{}}
 	t.hinter = &hinter{t: t, wake: make(chan struct{}, 1)}
