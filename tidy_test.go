@@ -49,7 +49,8 @@ var layers = []layer{
 	{"subjects", "", ""},
 	{"conf/syntax", "", ""},
 	{"conf/spelling", "", ""},
-	{"conf", "subjects conf/spelling conf/syntax", ""},
+	{"conf/nkey", "", ""},
+	{"conf", "subjects conf/nkey conf/spelling conf/syntax", ""},
 	{"headers", "", ""},
 	{"jetlog/vfs", "", xsys},
 	// 1: streams on disk.

@@ -33,6 +33,7 @@ jetstream {
     batch { max_inflight_per_stream: 1, max_inflight_total: 2, max_msgs: 3, timeout: "4s" }
   }
   max_outstanding_catchup: 32MB
+  catchup_rate: 8MB
   max_buffered_size: "16M"
   max_buffered_msgs: 11
   request_queue_limit: 12
@@ -64,6 +65,7 @@ jetstream {
 			Batch:               conf.BatchLimits{MaxInflightPerStream: 1, MaxInflightTotal: 2, MaxMessages: 3, Timeout: 4 * time.Second},
 		},
 		MaxOutstandingCatchup:   32 << 20,
+		CatchupRateBytes:        8 << 20,
 		MaxBufferedBytes:        16 << 20,
 		MaxBufferedMessages:     11,
 		RequestQueueLimit:       12,
@@ -91,6 +93,7 @@ func TestJetStreamDefaults(t *testing.T) {
 		Strict:                  true,
 		Limits:                  conf.JetStreamLimits{DefaultMaxConsumers: 1000},
 		MaxOutstandingCatchup:   64 << 20,
+		CatchupRateBytes:        64 << 20,
 		MaxBufferedBytes:        128 << 20,
 		MaxBufferedMessages:     100000,
 		RequestQueueLimit:       10000,
@@ -140,6 +143,22 @@ func TestSync(t *testing.T) {
 	warnings := parse(t, "jetstream { sync_interval: 5 }").Warnings
 	if len(warnings) != 1 || !warnings[0].Deprecated {
 		t.Errorf("a number without a unit: got %v, want a warning that it is on its way out", warnings)
+	}
+}
+
+// TestCatchupRate has no bound be spelled in all ways, and shown in one.
+func TestCatchupRate(t *testing.T) {
+	for text, want := range map[string]int64{"1MB": 1 << 20, `"2M"`: 2 << 20, "5000": 5000, "none": 0, "None": 0, "0": 0, "-1": 0} {
+		if got := parse(t, "jetstream { catchup_rate: "+text+" }").JetStream.CatchupRateBytes; got != want {
+			t.Errorf("%s: got %d, want %d", text, got, want)
+		}
+	}
+	if _, err := conf.Parse("c.conf", []byte("jetstream { catchup_rate: fast }")); err == nil || !strings.Contains(err.Error(), "expected a size like 4096 or 64MB, or none") {
+		t.Errorf("fast: got %v", err)
+	}
+	changes := conf.Diff(parse(t, "jetstream { catchup_rate: 1MB }"), parse(t, "jetstream { catchup_rate: none }"))
+	if len(changes) != 1 || changes[0].New != "none" || !changes[0].Reloadable {
+		t.Errorf("from a bound to none: got %v", changes)
 	}
 }
 

@@ -45,6 +45,8 @@ var jetStreamKeys = []key[JetStream]{
 		func(j *JetStream) slot { return text(&j.UniqueTag) }),
 	row("max_outstanding_catchup", reloadInherit, "Bytes on their way to replicas that catch up. A server alone has no replicas.",
 		func(j *JetStream) slot { return storeSize(&j.MaxOutstandingCatchup) }),
+	row("catchup_rate", ReloadYes, "Bytes a second of files that go from here to replicas on other servers that lack much, none for no bound.",
+		func(j *JetStream) slot { return sizeOrNone(&j.CatchupRateBytes) }),
 	row("meta_compact", ReloadYes, "Entries after which the cluster's own log is compacted, 0 for the built-in rule.",
 		func(j *JetStream) slot { return count(&j.MetaCompactEntries, 0, maxCount) }),
 	row("meta_compact_size", ReloadYes, "Bytes after which the cluster's own log is compacted, 0 for the built-in rule.",
@@ -58,7 +60,7 @@ var jetStreamKeys = []key[JetStream]{
 func newJetStream() *JetStream {
 	return &JetStream{
 		Enabled: true, MaxMemoryBytes: unlimited, MaxStoreBytes: unlimited, Sync: SyncAlways, Cipher: CipherChaCha,
-		Strict: true, Limits: *newJetStreamLimits(), MaxOutstandingCatchup: 64 << 20,
+		Strict: true, Limits: *newJetStreamLimits(), MaxOutstandingCatchup: 64 << 20, CatchupRateBytes: 64 << 20,
 		MaxBufferedBytes: 128 << 20, MaxBufferedMessages: 100000, RequestQueueLimit: standardQueue,
 		MaxConcurrentDiskAccess: standardDiskAccess,
 	}

@@ -33,17 +33,18 @@ var samples = map[string]string{
 
 // samplesByType are values for all other keys.
 var samplesByType = map[string]string{
-	"string":                `"sample"`,
-	"subject":               "sample",
-	"boolean":               "", // the contrary of the default, see sample
-	"number":                "3",
-	"size in bytes":         "3",
-	"duration":              "77s",
-	"list of strings":       "[one, two]",
-	"list of URLs":          "[nats://one:1, nats://two:2]",
-	"block of strings":      "{ one: 1 }",
-	"block of booleans":     "{ one: true }",
-	`"host:port" or a port`: `"sample:33"`,
+	"string":                 `"sample"`,
+	"subject":                "sample",
+	"boolean":                "", // the contrary of the default, see sample
+	"number":                 "3",
+	"size in bytes":          "3",
+	"size in bytes, or none": "3MB",
+	"duration":               "77s",
+	"list of strings":        "[one, two]",
+	"list of URLs":           "[nats://one:1, nats://two:2]",
+	"block of strings":       "{ one: 1 }",
+	"block of booleans":      "{ one: true }",
+	`"host:port" or a port`:  `"sample:33"`,
 }
 
 // sample returns a value for a key that is not its default.
@@ -278,7 +279,7 @@ func TestReload(t *testing.T) {
 		authorization.users accounts.users accounts.limits.max_connections tls tls.timeout websocket.tls
 		websocket.tls.cert_file jetstream.limits jetstream.limits.max_ack_pending metrics metrics.max_streams
 		accounts.jetstream.max_streams jetstream.meta_compact jetstream.meta_compact_size
-		jetstream.meta_compact_sync cluster.advertise cluster.no_advertise cluster.routes cluster.tls cluster.tls.timeout cluster.authorization
+		jetstream.meta_compact_sync jetstream.catchup_rate cluster.advertise cluster.no_advertise cluster.routes cluster.tls cluster.tls.timeout cluster.authorization
 		cluster.authorization.password leafnodes.remotes
 		leafnodes.tls leafnodes.compression`
 	const no = `server_name listen host port max_subscriptions max_subscription_tokens max_pending max_closed_clients

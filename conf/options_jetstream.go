@@ -61,6 +61,9 @@ type JetStream struct {
 	UniqueTag string
 	// MaxOutstandingCatchup bounds what is on its way to replicas.
 	MaxOutstandingCatchup int64
+	// CatchupRateBytes bounds what other servers fetch of files from here in a
+	// second, all together; 0 is no bound.
+	CatchupRateBytes int64
 	// MetaCompactEntries, MetaCompactBytes and MetaCompactSync say when the
 	// cluster's own log is compacted.
 	MetaCompactEntries int

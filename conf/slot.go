@@ -117,7 +117,7 @@ func (s numberSlot[N]) show() string { return strconv.FormatInt(int64(*s.place),
 func (s numberSlot[N]) read(d *decoder, path string, v *syntax.Value) {
 	n := v
 	if s.binary && v.Kind == syntax.String {
-		n = binarySize(v)
+		n = v.Binary()
 	}
 	switch {
 	case n.Kind != syntax.Integer && s.size:
@@ -137,15 +137,6 @@ func bounds(minimum, maximum int64) string {
 		return fmt.Sprintf("%d or more", minimum)
 	}
 	return fmt.Sprintf("between %d and %d", minimum, maximum)
-}
-
-// binarySize reads a quoted size, all of whose suffixes are powers of 1024.
-func binarySize(v *syntax.Value) *syntax.Value {
-	s := strings.ToLower(strings.TrimSpace(v.Text))
-	if s != "" && strings.IndexByte("kmgtpe", s[len(s)-1]) >= 0 {
-		s += "b"
-	}
-	return syntax.Scalar(s, v.Pos)
 }
 
 // durationSlot takes a duration like "2m" of at least min. A number without a
@@ -168,22 +159,10 @@ func durationOrNever(place *time.Duration) slot {
 
 func (s durationSlot) kind() string { return "duration" }
 
-func (s durationSlot) show() string { return shortDuration(*s.place) }
-
-// shortDuration is d without the zero units that Go prints: 2m, not 2m0s.
-func shortDuration(d time.Duration) string {
-	t := d.String()
-	if strings.HasSuffix(t, "m0s") {
-		t = strings.TrimSuffix(t, "0s")
-	}
-	if strings.HasSuffix(t, "h0m") {
-		t = strings.TrimSuffix(t, "0m")
-	}
-	return t
-}
+func (s durationSlot) show() string { return syntax.ShowDuration(*s.place) }
 
 func (s durationSlot) read(d *decoder, path string, v *syntax.Value) {
-	t, unitless, ok := asDuration(v)
+	t, unitless, ok := v.Duration()
 	switch {
 	case !ok:
 		d.wrong(path, v, `a duration like "30s" or "2m"`)
@@ -195,23 +174,6 @@ func (s durationSlot) read(d *decoder, path string, v *syntax.Value) {
 		}
 		*s.place = t
 	}
-}
-
-// asDuration reads v as a duration. The words come first: a bare 2m is two
-// minutes, although the language alone would call it two million.
-func asDuration(v *syntax.Value) (t time.Duration, unitless, ok bool) {
-	if !v.IsScalar() {
-		return 0, false, false
-	}
-	if t, err := time.ParseDuration(v.Text); err == nil {
-		return t, false, true
-	}
-	const most = float64(1<<63-1) / float64(time.Second)
-	number, err := strconv.ParseFloat(v.Text, 64)
-	if v.Kind != syntax.Integer && v.Kind != syntax.Float || err != nil || number > most || number < -most {
-		return 0, false, false
-	}
-	return time.Duration(number * float64(time.Second)), true, true
 }
 
 // listSlot takes a list of strings; a single one stands for a list of one.

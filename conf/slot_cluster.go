@@ -122,7 +122,7 @@ func durations(place *[]time.Duration) slot {
 		func() string {
 			shown := make([]string, len(*place))
 			for i, t := range *place {
-				shown[i] = shortDuration(t)
+				shown[i] = syntax.ShowDuration(t)
 			}
 			return showList(shown)
 		},

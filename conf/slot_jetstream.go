@@ -35,7 +35,7 @@ func (s syncSlot) kind() string { return "always, interval=100ms or os" }
 
 func (s syncSlot) show() string {
 	if *s.policy == SyncInterval {
-		return string(SyncInterval) + "=" + shortDuration(*s.interval)
+		return string(SyncInterval) + "=" + syntax.ShowDuration(*s.interval)
 	}
 	return string(*s.policy)
 }
@@ -62,7 +62,7 @@ func (s syncSlot) read(d *decoder, path string, v *syntax.Value) {
 // readPause reads the pause between syncs out of pause, which is v or a part
 // of it.
 func (s syncSlot) readPause(d *decoder, path string, v, pause *syntax.Value) {
-	t, unitless, ok := asDuration(pause)
+	t, unitless, ok := pause.Duration()
 	switch {
 	case !ok:
 		d.wrong(path, v, s.kind())
@@ -79,6 +79,31 @@ func (s syncSlot) readPause(d *decoder, path string, v, pause *syntax.Value) {
 func (s syncSlot) take(from slot) bool {
 	f, ok := from.(syncSlot)
 	return takeValue(s.policy, f.policy, ok) && takeValue(s.interval, f.interval, ok)
+}
+
+// sizeOrNone takes a size, or for 0 the word none.
+func sizeOrNone(place *int64) slot {
+	size := storeSize(place)
+	return special{
+		size.kind() + ", or none",
+		func(d *decoder, path string, v *syntax.Value) {
+			switch {
+			case v.IsScalar() && strings.EqualFold(v.Text, "none"):
+				*place = 0
+			case v.Kind != syntax.Integer && v.Kind != syntax.String || v.Binary().Kind != syntax.Integer:
+				d.wrong(path, v, "a size like 4096 or 64MB, or none")
+			default:
+				size.read(d, path, v)
+				*place = max(*place, 0)
+			}
+		},
+		func() string {
+			if *place == 0 {
+				return "none"
+			}
+			return size.show()
+		},
+	}
 }
 
 // cipherSlot takes a cipher of encryption at rest, by either of its names.

@@ -129,7 +129,7 @@ func handshakeFirst(place *HandshakeFirst) slot {
 	return special{
 		"boolean, auto or duration",
 		func(d *decoder, path string, v *syntax.Value) {
-			fallback, unitless, ok := asDuration(v)
+			fallback, unitless, ok := v.Duration()
 			switch {
 			case v.Kind == syntax.Boolean:
 				*place = HandshakeFirst{Enabled: v.Boolean}
@@ -148,7 +148,7 @@ func handshakeFirst(place *HandshakeFirst) slot {
 			case place.Fallback == 0:
 				return "true"
 			}
-			return shortDuration(place.Fallback)
+			return syntax.ShowDuration(place.Fallback)
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"runnel/conf/nkey"
 	"runnel/conf/syntax"
 	"runnel/subjects"
 )
@@ -40,7 +41,7 @@ func (c *checker) access() {
 	if o.MQTT != nil {
 		c.fallback("mqtt.no_auth_user", o.MQTT.NoAuthUser, seen)
 	}
-	c.keys("trusted_keys", o.Operator.TrustedKeys, operatorKey, "an operator, O...")
+	c.keys("trusted_keys", o.Operator.TrustedKeys, nkey.Operator, "an operator, O...")
 	if o.Proxies != nil {
 		for i, p := range o.Proxies.Trusted {
 			c.proxyKey(indexed("proxies.trusted", i)+".key", p.Key)
@@ -78,7 +79,7 @@ func (c *checker) users(path string, users []User, seen map[string]string) {
 		case u.NKey != "" && (u.Username != "" || u.Password != ""):
 			c.wrong(at+".nkey", "a user has either an nkey or a name with a password")
 		case u.NKey != "":
-			c.keys(at+".nkey", []string{u.NKey}, userKey, "a user, U...")
+			c.keys(at+".nkey", []string{u.NKey}, nkey.User, "a user, U...")
 		case u.Username == "":
 			c.wrong(at, "a user needs a name (user) or an nkey")
 			continue
@@ -102,18 +103,18 @@ func (c *checker) fallback(path, user string, seen map[string]string) {
 }
 
 // keys checks public keys of one kind.
-func (c *checker) keys(path string, keys []string, prefix byte, kind string) {
-	for _, k := range keys {
-		if !isPublicKey(k, prefix) {
-			c.wrong(path, "%q is not the public key of %s", syntax.Shorten(k), kind)
+func (c *checker) keys(path string, keys []string, k nkey.Kind, kind string) {
+	for _, key := range keys {
+		if !nkey.IsPublic(key, k) {
+			c.wrong(path, "%q is not the public key of %s", syntax.Shorten(key), kind)
 		}
 	}
 }
 
 // proxyKey checks the key of a proxy, which may be of any kind that signs.
 func (c *checker) proxyKey(path, key string) {
-	for _, prefix := range []byte{accountKey, clusterKey, serverKey, operatorKey, userKey} {
-		if isPublicKey(key, prefix) {
+	for _, k := range []nkey.Kind{nkey.Account, nkey.Cluster, nkey.Server, nkey.Operator, nkey.User} {
+		if nkey.IsPublic(key, k) {
 			return
 		}
 	}
@@ -126,9 +127,9 @@ func (c *checker) callout(a *AuthCallout) {
 	if a == nil {
 		return
 	}
-	c.keys(path+".issuer", []string{a.Issuer}, accountKey, "an account, A...")
+	c.keys(path+".issuer", []string{a.Issuer}, nkey.Account, "an account, A...")
 	if a.XKey != "" {
-		c.keys(path+".xkey", []string{a.XKey}, curveKey, "a curve, X...")
+		c.keys(path+".xkey", []string{a.XKey}, nkey.Curve, "a curve, X...")
 	}
 	if len(a.AuthUsers) == 0 {
 		c.wrong(path, "it needs auth_users, at least that of the service itself")
@@ -199,7 +200,7 @@ func (c *checker) accounts() {
 		}
 		seen[a.Name] = true
 		if a.NKey != "" {
-			c.keys(path+".nkey", []string{a.NKey}, accountKey, "an account, A...")
+			c.keys(path+".nkey", []string{a.NKey}, nkey.Account, "an account, A...")
 		}
 		c.permissions(path+".default_permissions", a.DefaultPermissions)
 		c.mappings(path+".mappings", a.Mappings)

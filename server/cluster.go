@@ -91,6 +91,9 @@ func (s *Server) reloadCluster(st *state) error {
 	if err := c.Reload(st.clusterOptions()); err != nil {
 		return err
 	}
+	if r := s.replicated.Replication; r != nil {
+		r.SetRate(st.options.JetStream.CatchupRateBytes)
+	}
 	s.advertise()
 	return nil
 }

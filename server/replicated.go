@@ -63,6 +63,7 @@ func (s *Server) newReplication(o *conf.Options, c capacity, fresh bool) (err er
 		Secured:     o.Cluster.TLS != nil || o.Cluster.Authorization.Username != "",
 		UniqueTag:   o.JetStream.UniqueTag,
 		Usage:       s.replicationUsage,
+		Rate:        o.JetStream.CatchupRateBytes,
 		Logger:      s.logger,
 	})
 	return err

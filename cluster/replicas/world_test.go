@@ -30,6 +30,7 @@ type world struct {
 	nodes []*node
 	cfg   replicas.Config // what all nodes have in common
 	bytes int64           // of the log of each store
+	rate  int64           // of what nodes fetch of files from one another, in bytes a second
 
 	mu      sync.Mutex // guards what follows
 	machine *state.Machine
@@ -57,7 +58,19 @@ type node struct {
 func newWorld(t testing.TB, names ...string) *world { return newWorldOf(t, 4<<20, names...) }
 
 func newWorldOf(t testing.TB, bytes int64, names ...string) *world {
-	w := &world{t: t, bytes: bytes, net: transporttest.New(), machine: state.NewMachine(), behind: map[string]*state.View{}}
+	w := emptyWorld(t)
+	w.bytes = bytes
+	w.begin(names...)
+	return w
+}
+
+// emptyWorld has no servers yet, so that it can be changed what they have in common.
+func emptyWorld(t testing.TB) *world {
+	return &world{t: t, bytes: 4 << 20, net: transporttest.New(), machine: state.NewMachine(), behind: map[string]*state.View{}}
+}
+
+// begin starts servers, which are a cluster.
+func (w *world) begin(names ...string) {
 	found := &state.Found{ClusterID: "cluster"}
 	for _, name := range names {
 		found.Members = append(found.Members, state.Member{Node: name, Name: name, Level: 1})
@@ -69,7 +82,6 @@ func newWorldOf(t testing.TB, bytes int64, names ...string) *world {
 	for _, n := range w.nodes {
 		n.start()
 	}
-	return w
 }
 
 // close stops everything, and looks whether the stores are whole.
@@ -180,7 +192,7 @@ func (n *node) start() {
 	if *verbose {
 		logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})).With("node", n.name)
 	}
-	tr := transport.New(transport.Config{Node: n.name, Logger: logger})
+	tr := transport.New(transport.Config{Node: n.name, Rate: n.w.rate, Logger: logger})
 	n.w.net.Join(n.name, tr)
 	service := &service{w: n.w, node: n.name, here: map[uint64]*hosted{}}
 	cfg := n.w.cfg

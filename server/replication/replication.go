@@ -49,7 +49,7 @@ type Config struct {
 	UniqueTag string
 	// Usage tells what this server has, but for the streams that it leads.
 	Usage func() meta.Usage
-	// Rate bounds in bytes a second what other servers fetch of files; 0 is no bound.
+	// Rate bounds in bytes a second what other servers fetch of files; 0 is no bound. See SetRate.
 	Rate int64
 	// Logger must not be nil.
 	Logger *slog.Logger
@@ -128,6 +128,9 @@ const answerMax = 16 << 20
 
 // Node returns the node id of this server.
 func (r *Replication) Node() string { return r.node }
+
+// SetRate changes Config.Rate, at once.
+func (r *Replication) SetRate(bytes int64) { r.transport.SetRate(bytes) }
 
 // Linked implements clustering.Receiver.
 func (r *Replication) Linked(l *mesh.Link) {
