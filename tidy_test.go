@@ -155,6 +155,7 @@ var layers = []layer{
 	{"server/sharing", "conf server/accounts", ""},
 	{"server/handshake", "conf server/wire", ""},
 	{"server/watchdog", "", ""},
+	{"server/capacity", "conf jetlog/store jetlog/vfs", ""},
 	{"server/replication/leaders", "", ""},
 	{
 		"server/replication",
@@ -168,7 +169,7 @@ var layers = []layer{
 	{
 		"server",
 		"subjects headers conf jetlog/vfs jetlog jetlog/seal jetlog/segment jetlog/wal jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
-			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/deadlines server/preamble server/operator server/operator/requests server/operator/resolver server/sharing cluster/mesh cluster/meta cluster/meta/state cluster/replicas cluster/survey cluster/transport server/handshake server/membership server/clustering server/jetstream/clustered server/replication server/replication/shown server/watchdog",
+			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/deadlines server/preamble server/operator server/operator/requests server/operator/resolver server/sharing cluster/mesh cluster/meta cluster/meta/state cluster/replicas cluster/survey cluster/transport server/handshake server/membership server/clustering server/jetstream/clustered server/replication server/replication/shown server/watchdog server/capacity",
 		nkeys,
 	},
 	{"server/servertest", "conf server", natsgo},

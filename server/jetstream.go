@@ -13,6 +13,7 @@ import (
 	"runnel/jetlog/store"
 	"runnel/jetlog/wal"
 	"runnel/server/accounts"
+	"runnel/server/capacity"
 	"runnel/server/jetstream"
 	"runnel/server/jetstream/ingest"
 )
@@ -47,7 +48,7 @@ func (s *Server) openJetStream(o *conf.Options) error {
 		return fmt.Errorf("jetstream: open the store in %s: %w", dir, err)
 	}
 	s.store = opened
-	c := capacityOf(js, dir, opened)
+	c := capacity.Of(js, dir, opened)
 	s.capacity.Store(&c)
 	logReport(s.logger, dir, report, len(opened.Streams()))
 	if err := s.newReplication(o, c, report.New); err != nil {
@@ -134,10 +135,10 @@ func shownSync(js *conf.JetStream) string {
 	return string(js.Sync)
 }
 
-func jetStreamLimits(js *conf.JetStream, c capacity) jetstream.Limits {
+func jetStreamLimits(js *conf.JetStream, c capacity.Capacity) jetstream.Limits {
 	return jetstream.Limits{
-		MaxMemoryBytes:      c.memoryBytes,
-		MaxStoreBytes:       c.storeBytes,
+		MaxMemoryBytes:      c.MemoryBytes,
+		MaxStoreBytes:       c.StoreBytes,
 		DuplicateWindow:     js.Limits.DuplicateWindow,
 		MaxAckPending:       js.Limits.MaxAckPending,
 		MaxRequestBatch:     js.Limits.MaxRequestBatch,
@@ -190,7 +191,7 @@ func (s *Server) serveLimits(o *conf.Options) {
 	if s.jetstream == nil {
 		return
 	}
-	c := capacityOf(o.JetStream, filepath.Join(o.JetStream.StoreDir, storeFolder), s.store)
+	c := capacity.Of(o.JetStream, filepath.Join(o.JetStream.StoreDir, storeFolder), s.store)
 	s.capacity.Store(&c)
 	s.jetstream.SetLimits(jetStreamLimits(o.JetStream, c))
 }

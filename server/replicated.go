@@ -13,6 +13,7 @@ import (
 	"runnel/cluster/transport"
 	"runnel/conf"
 	"runnel/jetlog/vfs"
+	"runnel/server/capacity"
 	"runnel/server/jetstream/clustered"
 	"runnel/server/replication"
 )
@@ -36,7 +37,7 @@ func (r *replicated) cluster() clustered.Cluster {
 
 // newReplication prepares to keep streams together with the other servers of the cluster, if there are to be any. The store is
 // open; fresh says that it has just been made.
-func (s *Server) newReplication(o *conf.Options, c capacity, fresh bool) (err error) {
+func (s *Server) newReplication(o *conf.Options, c capacity.Capacity, fresh bool) (err error) {
 	if o.Cluster == nil {
 		return nil
 	}
@@ -56,7 +57,7 @@ func (s *Server) newReplication(o *conf.Options, c capacity, fresh bool) (err er
 		Dir: dir,
 		Self: metastate.Member{
 			Name: s.Name(), Cluster: o.Cluster.Name, Tags: o.ServerTags, Level: apiLevel,
-			MaxStoreBytes: c.storeBytes, MaxMemoryBytes: c.memoryBytes, MaxReplicated: max(o.JetStream.Limits.MaxHAAssets, 0),
+			MaxStoreBytes: c.StoreBytes, MaxMemoryBytes: c.MemoryBytes, MaxReplicated: max(o.JetStream.Limits.MaxHAAssets, 0),
 		},
 		ClusterName: func() string { return s.cluster.Load().View().Name },
 		Size:        s.replicated.size.Value,

@@ -18,6 +18,7 @@ import (
 	"runnel/jetlog/store"
 	"runnel/server/accounts"
 	"runnel/server/callout"
+	"runnel/server/capacity"
 	"runnel/server/deadlines"
 	"runnel/server/engine"
 	"runnel/server/jetstream"
@@ -54,7 +55,7 @@ type Server struct {
 	// store and jetstream are nil without JetStream.
 	store     *store.Store
 	jetstream *jetstream.Service
-	capacity  atomic.Pointer[capacity] // of all streams together; nil without JetStream
+	capacity  atomic.Pointer[capacity.Capacity] // of all streams together; nil without JetStream
 
 	// state is what a reload replaces as a whole.
 	state    atomic.Pointer[state]

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"runnel/conf"
+	"runnel/server/capacity"
 	"runnel/server/jetstream"
 	"runnel/server/jetstream/api"
 	"runnel/server/monitor"
@@ -55,10 +56,10 @@ func problem(p *jetstream.Problem) monitor.Problem {
 }
 
 // jetStreamConfig is what monitoring shows of the options.
-func jetStreamConfig(js *conf.JetStream, c capacity) monitor.JetStreamConfig {
+func jetStreamConfig(js *conf.JetStream, c capacity.Capacity) monitor.JetStreamConfig {
 	return monitor.JetStreamConfig{
-		MaxMemoryBytes:  c.memoryBytes,
-		MaxStorageBytes: c.storeBytes,
+		MaxMemoryBytes:  c.MemoryBytes,
+		MaxStorageBytes: c.StoreBytes,
 		StoreDir:        filepath.Join(js.StoreDir, storeFolder),
 		Sync:            shownSync(js),
 		SyncInterval:    js.SyncInterval,

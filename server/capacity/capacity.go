@@ -1,4 +1,6 @@
-package server
+// Package capacity finds out how many bytes all streams of a server together may have: what the options say, or a part of what the
+// machine has.
+package capacity
 
 import (
 	"bytes"
@@ -13,18 +15,18 @@ import (
 	"runnel/jetlog/vfs"
 )
 
-// capacity is how many bytes all streams together may have, in memory and in files; -1 is no limit, 0 is none at all.
-type capacity struct{ memoryBytes, storeBytes int64 }
+// Capacity is how many bytes all streams together may have, in memory and in files; -1 is no limit, 0 is none at all.
+type Capacity struct{ MemoryBytes, StoreBytes int64 }
 
-// capacityOf returns what the options say, and where they leave it to the machine three quarters of what there is:
+// Of returns what the options say, and where they leave it to the machine three quarters of what there is:
 // of the memory that the process may use, and of the disk that is free or has our messages already. What cannot be
 // found out is no limit.
-func capacityOf(js *conf.JetStream, dir string, opened *store.Store) capacity {
-	c := capacity{js.MaxMemoryBytes, js.MaxStoreBytes}
-	if c.memoryBytes < 0 {
-		c.memoryBytes = threeQuarters(usableMemory(debug.SetMemoryLimit(-1), os.ReadFile))
+func Of(js *conf.JetStream, dir string, opened *store.Store) Capacity {
+	c := Capacity{js.MaxMemoryBytes, js.MaxStoreBytes}
+	if c.MemoryBytes < 0 {
+		c.MemoryBytes = threeQuarters(usableMemory(debug.SetMemoryLimit(-1), os.ReadFile))
 	}
-	if c.storeBytes < 0 {
+	if c.StoreBytes < 0 {
 		free, err := vfs.Disk{}.FreeBytes(dir)
 		if err != nil {
 			return c
@@ -32,7 +34,7 @@ func capacityOf(js *conf.JetStream, dir string, opened *store.Store) capacity {
 		for _, s := range opened.Streams() {
 			free = addBytes(free, s.State().Bytes)
 		}
-		c.storeBytes = threeQuarters(free)
+		c.StoreBytes = threeQuarters(free)
 	}
 	return c
 }

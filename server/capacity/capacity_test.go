@@ -1,4 +1,4 @@
-package server
+package capacity
 
 import (
 	"io/fs"
@@ -73,13 +73,13 @@ func TestCapacity(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if got, want := capacityOf(&conf.JetStream{MaxMemoryBytes: 5, MaxStoreBytes: 0}, dir, opened), (capacity{5, 0}); got != want {
+	if got, want := Of(&conf.JetStream{MaxMemoryBytes: 5, MaxStoreBytes: 0}, dir, opened), (Capacity{5, 0}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got := capacityOf(&conf.JetStream{MaxMemoryBytes: -1, MaxStoreBytes: -1}, dir, opened); got.storeBytes <= 0 {
+	if got := Of(&conf.JetStream{MaxMemoryBytes: -1, MaxStoreBytes: -1}, dir, opened); got.StoreBytes <= 0 {
 		t.Errorf("from the machine: got %+v, want a part of the free disk", got)
 	}
-	if got := capacityOf(&conf.JetStream{MaxStoreBytes: -1}, dir+"/gone", opened); got.storeBytes != -1 {
+	if got := Of(&conf.JetStream{MaxStoreBytes: -1}, dir+"/gone", opened); got.StoreBytes != -1 {
 		t.Errorf("without a disk: got %+v, want no limit", got)
 	}
 }
