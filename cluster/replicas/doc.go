@@ -27,6 +27,11 @@
 // A replica that has lost something, or whose state is not that of the majority, does not take part. It asks the leader to be
 // removed, gives up what it has, and is added again like a new one.
 //
+// # A full disk
+//
+// A server whose disk is full refuses publishes to what it leads. It asks the others for room and has those that have it lead instead; a server
+// that was full a moment ago says that it has none. Where all are full nothing changes.
+//
 // # Goroutines
 //
 // One looks around four times a second: for leaders that a majority cannot reach, and for groups whose members are not as assigned. Everything else is

@@ -77,6 +77,7 @@ func (h *Replicas) look(now time.Time) {
 		}
 	}
 	h.moves.judge(led, preferred)
+	h.lookAtDisk(now, led)
 }
 
 // lookAsLeader has the group managed and compared from time to time.
@@ -227,7 +228,7 @@ func (r *replica) balance(a *state.Assignment, g *group.Group, s *group.Status) 
 		return
 	}
 	i := slices.IndexFunc(s.Peers, func(p group.Peer) bool { return p.Node == a.Preferred })
-	if i < 0 || !s.Peers[i].Voter || !s.Peers[i].Current || !r.h.moves.take(time.Now()) {
+	if i < 0 || !s.Peers[i].Voter || !s.Peers[i].Current || !r.h.moves.take(time.Now()) || !r.h.hasRoom(a.Preferred) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.h.ctx, deedTime)

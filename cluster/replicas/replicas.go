@@ -70,6 +70,7 @@ type Replicas struct {
 	unwind []func()
 	once   sync.Once
 	moves  pace // of leaderships
+	room   room // on the disk
 
 	mu  sync.Mutex // guards all; taken before that of a replica
 	all map[uint64]*replica
@@ -103,6 +104,7 @@ func Open(cfg Config) (*Replicas, error) {
 	cfg.Transport.HandleFetch(h.serveFetch)
 	cfg.Transport.Handle(serviceLeave, h.serveLeave)
 	cfg.Transport.Handle(serviceHash, h.serveHash)
+	cfg.Transport.Handle(serviceRoom, h.serveRoom)
 	h.unwind = append(h.unwind, cfg.Meta.Watch(h.changed), cfg.Transport.Watch(h.peerChanged))
 	h.review()
 	h.wg.Go(h.catchUp)

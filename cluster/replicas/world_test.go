@@ -43,6 +43,7 @@ type node struct {
 	w    *world
 	name string
 	disk *vfs.Memory
+	room *vfs.Fault // the disk as the store sees it, which may be short of room; since the start
 	life atomic.Int64 // counts power cuts
 
 	mu        sync.Mutex
@@ -182,8 +183,9 @@ const dir = "/data/store"
 // start starts the server on what its disk has.
 func (n *node) start() {
 	n.w.t.Helper()
+	n.room = vfs.NewFault(n.disk)
 	s, _, err := store.Open(store.Config{
-		FS: n.disk, Dir: dir, LogBytes: n.w.bytes, LogSegmentBytes: n.w.bytes / 16, ScrubBytes: -1, ReserveBytes: -1, Shards: 2, FactEntries: 8,
+		FS: n.room, Dir: dir, LogBytes: n.w.bytes, LogSegmentBytes: n.w.bytes / 16, ScrubBytes: -1, ReserveBytes: -1, Shards: 2, FactEntries: 8,
 	})
 	if err != nil {
 		n.w.t.Fatalf("%s: %v", n.name, err)
@@ -417,7 +419,7 @@ func (w *world) publish(id uint64, n int) {
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 			defer cancel()
 			_, err := t.Propose(ctx, &command.Publish{Time: time.Now().UnixNano(), Subject: t.Name() + ".x", Payload: fmt.Appendf(nil, "message %d", i)})
-			if err != nil && !errors.Is(err, store.ErrNotLeader) && !errors.Is(err, store.ErrLeadershipLost) && !errors.Is(err, context.DeadlineExceeded) {
+			if err != nil && !errors.Is(err, store.ErrNotLeader) && !errors.Is(err, store.ErrLeadershipLost) && !errors.Is(err, store.ErrFull) && !errors.Is(err, context.DeadlineExceeded) {
 				w.t.Fatalf("publish: %v", err)
 			}
 			return err == nil

@@ -158,6 +158,9 @@ func (s *Store) Work() (done uint64, busy bool) { return s.log.Work() }
 // ID returns the id of the store, which its files carry.
 func (s *Store) ID() [16]byte { return s.manifest.ID() }
 
+// Full reports whether publishes are refused now, since the disk has no room.
+func (s *Store) Full() bool { return s.space.Full() }
+
 // usable says why the store takes nothing more.
 func (s *Store) usable() error {
 	if err := s.Err(); err != nil {
