@@ -20,6 +20,9 @@ type Config struct {
 	Servers   int  // how many; 3 when zero
 	JetStream bool // with streams
 
+	// Program is what the servers run; the one of this run of the tests when nil.
+	Program *Program
+
 	// SyncAlways has the incumbent write to the disk before it acknowledges. Runnel does so anyway.
 	SyncAlways bool
 
@@ -60,10 +63,7 @@ func Start(t testing.TB, cfg Config) *Cluster {
 // New makes a cluster whose servers are down.
 func New(t testing.TB, cfg Config) *Cluster {
 	t.Helper()
-	program, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := cfg.program(t)
 	if cfg.Servers == 0 {
 		cfg.Servers = 3
 	}
@@ -94,6 +94,19 @@ func New(t testing.TB, cfg Config) *Cluster {
 	t.Cleanup(c.end)
 	c.join(cfg.Direct)
 	return c
+}
+
+// program is what the servers run.
+func (cfg Config) program(t testing.TB) Program {
+	t.Helper()
+	if cfg.Program != nil {
+		return *cfg.Program
+	}
+	p, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // join tells the servers where they reach one another.
@@ -272,6 +285,13 @@ func (c *Cluster) Node(name string) *Node {
 
 // Random returns one of the servers.
 func (c *Cluster) Random() *Node { return c.Nodes[c.random.IntN(len(c.Nodes))] }
+
+// RandomTwo returns two of the servers.
+func (c *Cluster) RandomTwo() [2]*Node {
+	n := c.Random()
+	others := c.Others(n)
+	return [2]*Node{n, others[c.random.IntN(len(others))]}
+}
 
 // Choose returns a random number below n.
 func (c *Cluster) Choose(n int) int { return c.random.IntN(n) }

@@ -14,6 +14,7 @@ const quick = 2 * time.Millisecond
 
 // TestCoreKill: a server that is gone without a word takes nothing with it.
 func TestCoreKill(t *testing.T) {
+	t.Parallel()
 	c := rigtest.Start(t, rigtest.Config{})
 	requests, chatter := c.StartRequests(4, quick), c.StartChatter(quick)
 	for range kills {
@@ -59,6 +60,7 @@ func TestCoreNetwork(t *testing.T) {
 
 // TestCoreParted: a cut that lasts is noticed, and the servers find each other again after it.
 func TestCoreParted(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		cut  func(c *rigtest.Cluster, a, b *rigtest.Node)
@@ -85,6 +87,7 @@ func TestCoreParted(t *testing.T) {
 
 // TestCoreSeed: servers that know one of them only find each other, and go on without it.
 func TestCoreSeed(t *testing.T) {
+	t.Parallel()
 	c := rigtest.Start(t, rigtest.Config{Direct: true})
 	requests, chatter := c.StartRequests(2, quick), c.StartChatter(quick)
 	seed := c.Nodes[0]

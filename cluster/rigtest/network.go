@@ -2,6 +2,7 @@ package rigtest
 
 import (
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -49,9 +50,16 @@ func (c *Cluster) Cut(a, b *Node) {
 }
 
 // Isolate cuts one server from all others.
-func (c *Cluster) Isolate(n *Node) {
-	for _, other := range c.Others(n) {
-		c.Cut(n, other)
+func (c *Cluster) Isolate(n *Node) { c.Part(n) }
+
+// Part cuts some servers from all others. They reach one another, and so do the others.
+func (c *Cluster) Part(nodes ...*Node) {
+	for _, n := range nodes {
+		for _, other := range c.Nodes {
+			if !slices.Contains(nodes, other) {
+				c.Cut(n, other)
+			}
+		}
 	}
 }
 

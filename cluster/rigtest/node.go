@@ -153,6 +153,50 @@ func (n *Node) Wipe() {
 	}
 }
 
+// Use has the server, which must be down, run another program from its next start on.
+func (n *Node) Use(p Program) {
+	n.t.Helper()
+	if n.process != nil {
+		n.t.Fatalf("%s runs, and is given another program", n.Name)
+	}
+	n.program = p
+}
+
+// StoreDir is the folder of the server's streams; there is none before the first start.
+func (n *Node) StoreDir() string { return n.storeDir }
+
+// PID is the number of the process of the server, which must be running.
+func (n *Node) PID() int {
+	n.t.Helper()
+	if n.process == nil {
+		n.t.Fatalf("%s is down, and asked for its process", n.Name)
+	}
+	return n.process.cmd.Process.Pid
+}
+
+// Doom notes that the server, which must be running, is about to end by itself, so that this is no fault.
+func (n *Node) Doom() {
+	n.t.Helper()
+	n.PID()
+	n.process.expect()
+}
+
+// WaitEnd waits until a server that is doomed has ended, and returns the exit code.
+func (n *Node) WaitEnd() int {
+	n.t.Helper()
+	p := n.process
+	Eventually(n.t, n.Name+" to end", func() error {
+		select {
+		case <-p.done:
+			return nil
+		default:
+			return errors.New("it runs")
+		}
+	})
+	n.process = nil
+	return p.cmd.ProcessState.ExitCode()
+}
+
 // Connect opens a connection to this server alone, and closes it when the test ends.
 func (n *Node) Connect(opts ...nats.Option) *nats.Conn {
 	n.t.Helper()

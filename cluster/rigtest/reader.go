@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -23,7 +24,8 @@ type Reader struct {
 	wrong findings
 }
 
-// StartReader reads a stream from its first message on, over nc.
+// StartReader reads a stream from its first message on, over nc. When it hears nothing for two heartbeats, of a second each, it
+// asks anew.
 func StartReader(t testing.TB, nc *nats.Conn, stream string) *Reader {
 	t.Helper()
 	js, err := jetstream.New(nc)
@@ -34,7 +36,7 @@ func StartReader(t testing.TB, nc *nats.Conn, stream string) *Reader {
 	_, err = retry(func(ctx context.Context) error {
 		consumer, err := js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{})
 		if err == nil {
-			r.cancel, err = consumer.Consume(r.take)
+			r.cancel, err = consumer.Consume(r.take, jetstream.PullExpiry(4*time.Second), jetstream.PullHeartbeat(time.Second))
 		}
 		return err
 	})

@@ -8,5 +8,6 @@ const (
 	kills    = 50
 	storms   = 100
 	streams  = 300
+	fives    = 10
 	resets   = 200
 )

@@ -7,5 +7,6 @@ const (
 	restarts = 2
 	kills    = 2
 	streams  = 10
+	fives    = 1
 	resets   = 5
 )

@@ -20,7 +20,7 @@ const stream = "LOAD"
 // slack is the pause between the messages of a load that runs beside others.
 const slack = 10 * time.Millisecond
 
-// world is a cluster of three with a replicated stream that is written, followed and consumed.
+// world is a cluster with a replicated stream that is written, followed and consumed.
 type world struct {
 	*rigtest.Cluster
 	t       *testing.T
@@ -35,9 +35,16 @@ type world struct {
 // otherwise to any.
 func newWorld(t *testing.T, clients func(c *rigtest.Cluster, leader *rigtest.Node) []*rigtest.Node) *world {
 	t.Helper()
+	return newWorldOf(t, rigtest.Config{Servers: 3}, clients)
+}
+
+// newWorldOf starts a world of other servers, all of which have a replica.
+func newWorldOf(t *testing.T, cfg rigtest.Config, clients func(c *rigtest.Cluster, leader *rigtest.Node) []*rigtest.Node) *world {
+	t.Helper()
 	t.Parallel() // mostly it waits
-	w := &world{t: t, Cluster: rigtest.Start(t, rigtest.Config{JetStream: true, SyncAlways: true}), ledger: rigtest.NewLedger()}
-	w.CreateStream(w.Connect(), stream, 3)
+	cfg.JetStream, cfg.SyncAlways = true, true
+	w := &world{t: t, Cluster: rigtest.Start(t, cfg), ledger: rigtest.NewLedger()}
+	w.CreateStream(w.Connect(), stream, cfg.Servers)
 	nodes := w.Nodes
 	if clients != nil {
 		nodes = clients(w.Cluster, w.Cluster.Leader(w.Connect(), stream))
@@ -63,6 +70,13 @@ func (w *world) verify() {
 	w.VerifyStream(stream, w.ledger)
 }
 
+// whole waits until all servers are there and have what the leader of the stream has.
+func (w *world) whole() {
+	w.t.Helper()
+	w.WaitReady()
+	w.WaitReplicas(w.nc, stream)
+}
+
 // others connects clients to the servers that do not lead.
 func others(c *rigtest.Cluster, leader *rigtest.Node) []*rigtest.Node { return c.Others(leader) }
 
@@ -76,8 +90,7 @@ func TestStreamRollingRestart(t *testing.T) {
 			n.LameDuck()
 			w.writers.Progress(20)
 			n.Start()
-			w.WaitReady()
-			w.WaitReplicas(w.nc, stream)
+			w.whole()
 		}
 	}
 	requests.Stop()
@@ -93,8 +106,7 @@ func TestStreamKill(t *testing.T) {
 		n.Kill()
 		w.writers.Progress(50)
 		n.Start()
-		w.WaitReady()
-		w.WaitReplicas(w.nc, stream)
+		w.whole()
 	}
 	w.verify()
 }
@@ -204,9 +216,7 @@ func TestStreamsMany(t *testing.T) {
 	progress := func(what string) {
 		t.Helper()
 		begin := time.Now()
-		for _, w := range writers {
-			w.Progress(1)
-		}
+		rigtest.ProgressAll(t, writers, 1)
 		t.Logf("%s: %d streams have taken a message after %v", what, streams, time.Since(begin))
 	}
 	progress("at the beginning")

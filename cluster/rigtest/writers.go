@@ -91,13 +91,24 @@ func (w *Writers) Acked() int {
 // Progress waits until n more messages are acknowledged: the stream takes messages.
 func (w *Writers) Progress(n int) {
 	w.t.Helper()
-	goal := w.Acked() + n
-	Eventually(w.t, fmt.Sprintf("%d more acknowledgements", n), func() error {
-		if got := w.Acked(); got < goal {
-			return fmt.Errorf("%d are missing", goal-got)
-		}
-		return nil
-	})
+	ProgressAll(w.t, []*Writers{w}, n)
+}
+
+// ProgressAll waits until each of some groups of writers has n more messages acknowledged.
+func ProgressAll(t testing.TB, all []*Writers, n int) {
+	t.Helper()
+	goals := make([]int, len(all))
+	for i, w := range all {
+		goals[i] = w.Acked() + n
+	}
+	for i, w := range all {
+		Eventually(t, fmt.Sprintf("%d more acknowledgements", n), func() error {
+			if got := w.Acked(); got < goals[i] {
+				return fmt.Errorf("%d are missing", goals[i]-got)
+			}
+			return nil
+		})
+	}
 }
 
 // Stop lets the writers bring to an end what they have begun.
