@@ -28,7 +28,7 @@ func (s *Server) openCluster(o *conf.Options) error {
 	cfg := clustering.Config{
 		Options: st.clusterOptions(),
 		Self: mesh.Member{
-			ID: s.id, Name: st.info.ServerName, Version: Version, Level: apiLevel, JetStream: st.info.JetStream, Start: s.start,
+			ID: s.id, Name: st.info.ServerName, Version: Version, Level: featureLevel, JetStream: st.info.JetStream, Start: s.start,
 		},
 		PingMax: o.Liveness.PingMax,
 		Routes:  routes{s},

@@ -56,7 +56,7 @@ func (s *Server) newReplication(o *conf.Options, c capacity.Capacity, fresh bool
 	s.replicated.Replication, err = replication.New(replication.Config{
 		Dir: dir,
 		Self: metastate.Member{
-			Name: s.Name(), Cluster: o.Cluster.Name, Tags: o.ServerTags, Level: apiLevel,
+			Name: s.Name(), Cluster: o.Cluster.Name, Tags: o.ServerTags, Level: featureLevel,
 			MaxStoreBytes: c.StoreBytes, MaxMemoryBytes: c.MemoryBytes, MaxReplicated: max(o.JetStream.Limits.MaxHAAssets, 0),
 		},
 		ClusterName: func() string { return s.cluster.Load().View().Name },

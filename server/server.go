@@ -34,6 +34,10 @@ const (
 	Version = "0.1.0"
 	// apiLevel is the JetStream API level that clients of NATSVersion expect to see even without JetStream.
 	apiLevel = 5
+	// featureLevel is what this server knows of what servers store for one another and say to each other. It rises with every
+	// addition that others would stumble over, and such a thing is used once all servers of the cluster know it. The first one
+	// has the number of the API.
+	featureLevel = 5
 )
 
 // Server is a running server. Its methods are safe for concurrent use.

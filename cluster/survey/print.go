@@ -19,6 +19,9 @@ func Print(w io.Writer, r *Report) {
 	default:
 		fmt.Fprintf(w, "%s leads the meta group; %d of %d voters are needed\n", r.MetaLeader, r.Quorum, r.Voters)
 	}
+	if r.FeatureLevel > 0 {
+		fmt.Fprintf(w, "feature level %d\n", r.FeatureLevel)
+	}
 	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SERVER\tSTATE\tSTREAMS\tLEADS\tONLY HERE\tSTORED\tDISK FREE\tSTOP IT NOW?")

@@ -74,6 +74,9 @@ type Report struct {
 	Troubled []Stream `json:"troubled,omitempty"`
 	// MoreTroubled counts those left out.
 	MoreTroubled int `json:"more_troubled,omitempty"`
+	// FeatureLevel says what may be used since all servers know it. It rises when all know more, and never falls; 0 where it
+	// is not known.
+	FeatureLevel int `json:"feature_level,omitempty"`
 	// Silent are names of servers that can be reached and have not said what they lead: verdicts may be too careful.
 	Silent []string `json:"silent,omitempty"`
 }

@@ -141,7 +141,7 @@ func TestCounts(t *testing.T) {
 // TestPrint checks what people are shown of servers in every state.
 func TestPrint(t *testing.T) {
 	r := &survey.Report{
-		Cluster: "east", By: "a", MetaLeader: "a", Voters: 3, Quorum: 2, Streams: 2, MoreTroubled: 1,
+		Cluster: "east", By: "a", MetaLeader: "a", Voters: 3, Quorum: 2, Streams: 2, MoreTroubled: 1, FeatureLevel: 7,
 		Servers: []survey.Server{
 			{Name: "a", Online: true, Leader: true, Voter: true, StoreBytes: 1500, FreeBytes: 3 << 40, SafeToStop: true},
 			{Name: "b", Online: true},
@@ -153,7 +153,7 @@ func TestPrint(t *testing.T) {
 	survey.Print(&out, r)
 	rest := out.String()
 	for _, part := range []string{
-		"a leads the meta group", "leader       0        0      0          1.465 KiB  3 TiB      yes", "no vote", "unreachable",
+		"a leads the meta group", "feature level 7\n", "leader       0        0      0          1.465 KiB  3 TiB      yes", "no vote", "unreachable",
 		"no: it cannot be reached", "streams: 2; not as they should be, or moving: 2", "A        S       -       moves to other servers", "and 1 more",
 	} {
 		_, after, found := strings.Cut(rest, part)

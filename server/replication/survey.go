@@ -27,6 +27,7 @@ func (r *Replication) Survey(ctx context.Context) (*survey.Report, error) {
 	s, v := m.Status(), m.View()
 	out := &survey.Report{
 		Cluster: r.Name(), By: r.cfg.Self.Name, Time: time.Now().UTC(), Voters: s.Voters, Quorum: s.Quorum, Waiting: m.Waiting(),
+		FeatureLevel: v.Level(),
 	}
 	if s.Leader != "" {
 		out.MetaLeader = named(v, s.Leader).Name
