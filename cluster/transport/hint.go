@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"math"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -36,8 +37,8 @@ func (g *Group) hints(now time.Time, up map[string]bool, to map[string][]hint) {
 		return
 	}
 	for node, f := range g.followers {
-		if up[node] && commit > f.told && commit <= max(f.sent, f.index) && f.pending == 0 && !now.Before(f.hintDue) {
-			f.hintDue = now.Add(hintAgain)
+		if up[node] && commit > f.told && commit <= max(f.sent, f.index) && f.pending == 0 && (commit > f.hinted || !now.Before(f.hintDue)) {
+			f.hinted, f.hintDue = commit, now.Add(hintAgain)
 			to[node] = append(to[node], hint{g.id, g.term, commit})
 		}
 	}
@@ -126,7 +127,7 @@ func (g *Group) hinted(node string, h hint, verdict byte) {
 			f.failed = false
 		}
 	case hintNoGroup: // until raft reaches it
-		f.hintDue = time.Now().Add(nudgeLast)
+		f.hinted, f.hintDue = math.MaxUint64, time.Now().Add(nudgeLast)
 	default:
 		if f.pending == 0 {
 			f.refused++

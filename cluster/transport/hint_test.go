@@ -136,7 +136,7 @@ func TestHintsComeSoon(t *testing.T) {
 		f := &follower{}
 		p.serve(gb, f.answer)
 		after(10 * time.Millisecond) // not where a ping is due
-		for index := uint64(1); index <= 3; index++ {
+		add := func(index uint64) {
 			logs := entries(index, 1, 10)
 			logs[0].Term = 7
 			if err := ga.AppendEntries("bbb", "bbb", &raft.AppendEntriesRequest{Term: 7, PrevLogEntry: logs[0].Index - 1, Entries: logs}, &raft.AppendEntriesResponse{}); err != nil {
@@ -144,12 +144,20 @@ func TestHintsComeSoon(t *testing.T) {
 			}
 			commit.Store(index)
 		}
+		for index := uint64(1); index <= 3; index++ {
+			add(index)
+		}
 		if got := f.take(); got != "[]" {
 			t.Errorf("hints %v while entries follow one another, want none", got)
 		}
 		after(5 * time.Millisecond)
 		if got, want := f.take(), "[term 7, 3/7, commit 3]"; got != want {
 			t.Errorf("hints %v, want %v", got, want)
+		}
+		add(4) // before the answer to the hint is here
+		after(5 * time.Millisecond)
+		if got, want := f.take(), "[term 7, 4/7, commit 4]"; got != want {
+			t.Errorf("hints %v right after another one, want %v", got, want)
 		}
 		after(2 * time.Second)
 		if got := f.take(); got != "[]" {

@@ -40,7 +40,8 @@ type follower struct {
 	failed           bool
 	refused, stalled int
 	unpipe           bool      // the pipeline has to be given up
-	hintDue          time.Time // no hint before
+	hinted           uint64    // the commit index of the last hint, whose answer may take its time
+	hintDue          time.Time // no hint that says no more before
 	nudge            time.Time // no nudge before
 	pause            time.Duration
 }
@@ -66,7 +67,7 @@ func (g *Group) lead(term uint64) {
 	close(g.raised)
 	g.raised = make(chan struct{})
 	for _, f := range g.followers { // others may have led since
-		f.index, f.sent = 0, 0
+		f.index, f.sent, f.hinted = 0, 0, 0
 	}
 }
 
@@ -192,7 +193,7 @@ func (g *Group) relinked(node string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if f := g.followers[node]; f != nil {
-		f.told, f.refused, f.hintDue, f.nudge, f.pause = 0, 0, time.Time{}, time.Time{}, 0
+		f.told, f.refused, f.hinted, f.hintDue, f.nudge, f.pause = 0, 0, 0, time.Time{}, time.Time{}, 0
 	}
 }
 
