@@ -75,7 +75,7 @@ func (t *turn) answers(list []answer) {
 // answersOf makes one command.
 func (t *turn) answersOf(list []answer) {
 	ack := &command.Ack{Time: t.ns, Consumer: t.c.name, Replies: make([]command.Reply, 0, len(list))}
-	f := flight{command: ack, epoch: t.c.epoch}
+	f := flight{command: ack, epoch: t.c.epoch, sure: t.commits, incarnation: t.c.incarnation}
 	for i := range list {
 		a := &list[i]
 		if a.about.Stream == 0 || a.about.Stream > t.c.at.Stream {

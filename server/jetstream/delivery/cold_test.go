@@ -15,7 +15,7 @@ import (
 func TestColdReadHoldsUpNobody(t *testing.T) {
 	for _, far := range []bool{true, false} {
 		t.Run(fmt.Sprintf("far %v", far), func(t *testing.T) {
-			bubble(t, streamConfig(), func(t *testing.T, w *world) { coldRead(t, w, far) })
+			bubbleOf(t, streamConfig(), 1, func(t *testing.T, w *world) { coldRead(t, w, far) })
 		})
 	}
 }

@@ -60,12 +60,17 @@ type session struct {
 	flights []flight
 	outbox  []flight // those that could not be started yet
 	unnoted []delivered
+	held    []held // of these, in their order, those that are sent later
 	started uint64 // flights that were ever put into the outbox
 	landed  uint64 // of these, those that are done
 	settles []settle
 	writing retry            // of commands
 	reading retry            // of messages
 	samples map[uint64]int64 // when a message was last sent, for samples
+
+	before    jetlog.Position // the cursor before the first of held
+	heldBytes int             // of what is held, also by flights
+	full      bool            // there was more than could be held at once
 }
 
 // shown is what others may see of a consumer, as of the end of its last turn.

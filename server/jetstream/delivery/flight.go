@@ -23,6 +23,13 @@ type flight struct {
 	// Of a Deliver: the first consumer sequence, 0 for other commands, how many there are, and how many of these
 	// are of messages that had not been sent before.
 	from, count, fresh uint64
+
+	// What is sent when it is applied, and the cursor before.
+	held   []held
+	before jetlog.Position
+	// With sure, what it answers for was in the state of this incarnation, whatever has become of the cursor.
+	sure        bool
+	incarnation uint64
 }
 
 // expect notes that an answer is due some time after now.
@@ -77,24 +84,32 @@ func (t *turn) send() {
 	if s.writing.at > t.ns {
 		return
 	}
+	writing := retry{}
 	for i := range s.outbox {
 		f := &s.outbox[i]
 		if f.from != 0 && f.epoch != t.c.epoch {
 			s.landed++ // it would be refused
+			t.giveBack(f.held)
 			continue
 		}
 		// It is in the list first: the result may come before Start returns.
 		s.flights = append(s.flights, *f)
 		if err := t.c.stream.log.Start(t.c.stream.pool.never, f.command, t.c.land); err != nil {
 			s.flights = s.flights[:len(s.flights)-1]
-			s.outbox = s.outbox[i:]
 			t.unwritable(err)
+			if len(f.held) > 0 && !errors.Is(err, context.Canceled) {
+				s.landed++
+				t.lose(f)
+				writing = s.writing
+				continue
+			}
+			s.outbox = s.outbox[i:]
 			return
 		}
 	}
 	clear(s.outbox)
 	s.outbox = s.outbox[:0]
-	s.writing = retry{}
+	s.writing = writing
 }
 
 // unwritable says when commands are tried again, and tells the operator the first time.
@@ -158,6 +173,7 @@ func (t *turn) landings(list []landing) {
 		default:
 			t.news = t.news || f.again
 			t.c.stream.overdue.expect(f.due)
+			t.dispatch(f.held)
 			t.confirm(f)
 		}
 	}
@@ -169,7 +185,7 @@ func (t *turn) landings(list []landing) {
 // confirm answers those who wait until their acknowledgements are applied. If the cursor went back meanwhile, they may
 // have been for messages whose delivery is not in the state, and meant nothing: those come again.
 func (t *turn) confirm(f *flight) {
-	if f.epoch != t.c.epoch {
+	if f.epoch != t.c.epoch && !(f.sure && f.incarnation == t.c.incarnation) {
 		return
 	}
 	for _, reply := range f.replies {
@@ -179,6 +195,7 @@ func (t *turn) confirm(f *flight) {
 
 // lose goes back to the applied state, if the flight was of the cursor as it is now.
 func (t *turn) lose(f *flight) {
+	t.giveBack(f.held)
 	if f.from != 0 && f.epoch == t.c.epoch {
 		t.c.epoch++
 		t.c.known = false
@@ -200,11 +217,11 @@ func (t *turn) note(urgent bool) {
 	d := &command.Deliver{
 		Time: t.ns, Consumer: t.c.name, Incarnation: t.c.incarnation, From: t.c.at.Consumer - n + 1, Messages: s.unnoted,
 	}
-	f := flight{command: d, epoch: t.c.epoch, from: d.From, count: n, fresh: fresh(s.unnoted)}
+	f := flight{command: d, epoch: t.c.epoch, from: d.From, count: n, fresh: fresh(s.unnoted), held: s.held, before: s.before}
 	if t.set.ack != config.AckNone {
 		f.expect(t.ns, t.set.shortestWait)
 	}
-	s.unnoted = nil
+	s.unnoted, s.held = nil, nil
 	t.launch(&f)
 }
 

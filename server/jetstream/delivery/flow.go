@@ -27,6 +27,8 @@ type window struct {
 	size        int    // 0 stands for windowMin
 	outstanding int    // bytes that were sent and not answered for
 	messages    int    // likewise
+	held        int    // bytes of these that are held
+	heldToo     int    // messages likewise
 	subject     string // of the request that is out, empty for none
 	asked       int    // bytes that its answer answers for
 	askedFor    int    // messages likewise
@@ -47,13 +49,26 @@ func (w *window) opens(now int64) int64 {
 	return 0
 }
 
-// add counts what was sent.
+// add counts what is sent.
 func (w *window) add(bytes int, now int64) {
 	if w.opened == 0 {
 		w.opened = now
 	}
 	w.outstanding += bytes
 	w.messages++
+}
+
+// hold counts what was added as held, sent as not held any more, and refund not at all.
+func (w *window) hold(bytes int) { w.held, w.heldToo = w.held+bytes, w.heldToo+1 }
+func (w *window) sent(bytes int) { w.held, w.heldToo = w.held-bytes, w.heldToo-1 }
+func (w *window) refund(bytes int) {
+	w.sent(bytes)
+	w.outstanding, w.messages = w.outstanding-bytes, w.messages-1
+}
+
+// renewed is a window for somebody who has got nothing yet.
+func (w *window) renewed() window {
+	return window{outstanding: w.held, messages: w.heldToo, held: w.held, heldToo: w.heldToo}
 }
 
 // answered takes the answer to the request that is out.
@@ -68,16 +83,17 @@ func (w *window) answered() {
 // that is acknowledged by these answers asks for the rest.
 func (t *turn) control(idle bool) {
 	w := &t.c.pusher.flow
-	if !t.set.flowControl || w.subject != "" || w.messages == 0 {
+	bytes, messages := w.outstanding-w.held, w.messages-w.heldToo
+	if !t.set.flowControl || w.subject != "" || messages == 0 {
 		return
 	}
 	acks := t.set.ack == config.AckFlowControl
-	if w.outstanding <= w.limit()/2 && !(acks && (idle || 2*w.messages >= t.set.maxAckPending)) {
+	if bytes <= w.limit()/2 && !(acks && (idle || 2*messages >= t.set.maxAckPending)) {
 		return
 	}
 	f := api.FlowSubject{Stream: t.c.stream.Name(), Consumer: t.c.name, ID: t.w.pool.cfg.Ticket()}
 	w.subject = string(api.AppendFlowSubject(nil, &f))
-	w.asked, w.askedFor = w.outstanding, w.messages
+	w.asked, w.askedFor = bytes, messages
 	t.toListeners(api.StatusFlowControl.Block(), w.subject)
 }
 

@@ -317,10 +317,7 @@ func openWorld(t testing.TB, cfg config.Stream) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := s.Create("A", cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := create(t, s, cfg)
 	policy, err := accounts.NewRegistry().Compile(accounts.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -355,9 +352,18 @@ func (w *world) close() {
 	}
 }
 
-// bubble runs a test with a world in a bubble.
+// bubble runs a test with a world in a bubble: one with a stream of one server, one with a replicated stream.
 func bubble(t *testing.T, cfg config.Stream, test func(*testing.T, *world)) {
 	t.Helper()
+	for _, replicas := range []int{1, 3} {
+		t.Run(fmt.Sprintf("R%d", replicas), func(t *testing.T) { bubbleOf(t, cfg, replicas, test) })
+	}
+}
+
+// bubbleOf is bubble for a stream of so many servers.
+func bubbleOf(t *testing.T, cfg config.Stream, replicas int, test func(*testing.T, *world)) {
+	t.Helper()
+	cfg.Replicas = replicas
 	synctest.Test(t, func(t *testing.T) {
 		w := openWorld(t, cfg)
 		defer w.close()

@@ -223,19 +223,15 @@ func (t *turn) address() {
 	}
 }
 
-// stage sends what was chosen, in order, and returns how many of it: whatever stands in the way of one stands in the
-// way of all behind it.
+// stage sends what was chosen, in order, or holds it, and returns how many of it: whatever stands in the way of one
+// stands in the way of all behind it.
 func (t *turn) stage() int {
 	for i := range t.picks {
 		p := &t.picks[i]
 		if !t.isTime(p) {
 			return i
 		}
-		if t.set.push() {
-			if !t.push(p) {
-				return i
-			}
-		} else if !t.give(p) {
+		if t.set.push() && !t.push(p) || !t.set.push() && !t.give(p, t.commits) {
 			return i
 		}
 		t.c.at.Consumer++
@@ -246,7 +242,6 @@ func (t *turn) stage() int {
 			}
 		}
 		t.session.unnoted = append(t.session.unnoted, delivered{Sequence: p.Sequence, Again: p.deliveries > 1})
-		t.sent(p.Sequence)
 	}
 	return len(t.picks)
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"runnel/server/accounts"
@@ -48,6 +49,7 @@ type Pool struct {
 	never   context.Context
 	boxes   sync.Pool // empty mailboxes
 	working sync.WaitGroup
+	held    atomic.Int64 // bytes, of all consumers
 
 	mu          sync.Mutex // guards everything below, and the next of consumers
 	first, last *consumer  // those that are ready, in the order in which they became so

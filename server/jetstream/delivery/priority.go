@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"slices"
 
-	"runnel/headers"
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
@@ -51,6 +50,9 @@ func (s *settings) misfit(q *api.PullRequest) string {
 
 // eligible reports whether a request may be served, as far as priority groups go.
 func (t *turn) eligible(r *pull) bool {
+	if r.left == 0 || r.ends != api.StatusNone {
+		return false
+	}
 	switch t.set.priority {
 	case config.PriorityOverflow:
 		return t.overflows(r)
@@ -96,17 +98,13 @@ func (c *consumer) seePin(set *settings, a *jetlog.Consumer, now int64) {
 	}
 }
 
-// pinTo returns the header of a message for a request. It pins the client if nobody is.
-func (t *turn) pinTo(r *pull, p *pick) []byte {
-	if !t.set.pins() || t.c.pin == nil {
-		return p.Header
-	}
-	if t.c.pin.id == "" {
+// pinTo pins the client of a request that gets a message, if nobody is pinned.
+func (t *turn) pinTo(r *pull) {
+	if t.set.pins() && t.c.pin != nil && t.c.pin.id == "" {
 		r.id = t.w.pool.cfg.Ticket()
 		t.setPin(r.id)
 		t.events().Pinned(t.c.stream, t.c.name, t.set.groups[0], r.id)
 	}
-	return headers.Set(p.Header, pinHeader, r.id)
 }
 
 // setPin gives the group to a client, with an empty id to nobody.
@@ -136,8 +134,7 @@ func (t *turn) mindPin(unpin string) {
 		if r.id != p.id {
 			return true
 		}
-		t.finishPull(r, api.StatusWrongPin)
-		return false
+		return !t.endPull(r, api.StatusWrongPin)
 	})
 	t.setPin("")
 	t.events().Unpinned(t.c.stream, t.c.name, t.set.groups[0], reason)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"runnel/headers"
 	"runnel/jetlog"
 	"runnel/server/jetstream/api"
 )
@@ -20,6 +21,9 @@ type pull struct {
 	heartbeat time.Duration // 0 for none
 	beat      int64         // when the next heartbeat is due
 	served    bool          // it has got something
+	held      int           // messages that are held for it; they do not count as left
+	ends      api.Status    // why it ends when it has got these, StatusNone if it does not
+	seen      uint64        // the turn that has seen that somebody listens
 	asked     uint64        // the turn that has asked whether the client takes more
 	blocked   bool          // it does not
 
@@ -110,7 +114,7 @@ func (t *turn) enroll(reply string, q *api.PullRequest) []byte {
 	if len(w.list) >= t.set.maxWaiting {
 		t.sweep()
 	}
-	if len(w.list) >= t.set.maxWaiting {
+	if len(w.list) >= t.set.maxWaiting && w.wanting() >= t.set.maxWaiting {
 		switch {
 		case q.NoWait && q.Expires == 0:
 			return api.StatusNoMessages.Block() // others would get what there is
@@ -165,6 +169,25 @@ func (w *waiting) expect(r *pull) {
 // remove takes out the request at a place.
 func (w *waiting) remove(i int) { w.list = slices.Delete(w.list, i, i+1) }
 
+// drop takes a request out, and reports whether it was there.
+func (w *waiting) drop(r *pull) bool {
+	i := slices.Index(w.list, r)
+	if i >= 0 {
+		w.remove(i)
+	}
+	return i >= 0
+}
+
+// wanting counts the requests that do not have all that they have asked for, or will have it in a moment.
+func (w *waiting) wanting() (n int) {
+	for _, r := range w.list {
+		if r.left > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // rotate puts the request at a place behind those of its priority.
 func (w *waiting) rotate(i int) {
 	r := w.list[i]
@@ -212,8 +235,8 @@ func (t *turn) isBlocked(r *pull) bool {
 // blockedPause is after which time it is asked again whether a client takes more, whatever it was told.
 const blockedPause = time.Second
 
-// give sends a message to the request whose turn it is; it is false when there is none.
-func (t *turn) give(p *pick) bool {
+// give sends a message to the request whose turn it is, or holds it for that one; it is false when there is none.
+func (t *turn) give(p *pick, hold bool) bool {
 	w := &t.session.waiting
 	size := p.size()
 	for i := 0; i < len(w.list); {
@@ -223,36 +246,67 @@ func (t *turn) give(p *pick) bool {
 			i++
 			continue
 		case r.limited && size > r.leftBytes:
-			t.finishPull(r, api.StatusMessageSize)
-			w.remove(i)
+			if t.endPull(r, api.StatusMessageSize) {
+				w.remove(i)
+			}
 			continue
-		}
-		header := t.pinTo(r, p)
-		if t.w.out.Deliver(t.c.stream.account, r.reply, "", p.Subject, p.reply, header, p.Payload) == 0 {
+		case hold && !t.listens(r):
 			w.remove(i) // nobody is there any more
 			continue
 		}
-		r.served = true
+		t.pinTo(r)
+		if hold {
+			t.hold(&held{pick: *p, request: r})
+			r.held++
+		} else if !t.deliverTo(r, p) {
+			w.remove(i)
+			continue
+		}
 		t.c.used = t.ns
-		t.w.bytes += size
 		r.left--
 		if r.limited {
 			r.leftBytes -= size
 		}
-		if r.heartbeat > 0 {
-			r.beat = jetlog.Later(t.ns, r.heartbeat)
-		}
 		if r.left > 0 {
 			w.rotate(i)
-			return true
+		} else {
+			t.finishIfDone(r)
 		}
-		if r.limited && r.leftBytes > 0 {
-			t.finishPull(r, api.StatusBatchCompleted)
-		}
-		w.remove(i)
 		return true
 	}
 	return false
+}
+
+// deliverTo sends a message to a request; it is false when nobody is there any more.
+func (t *turn) deliverTo(r *pull, p *pick) bool {
+	header := p.Header
+	if t.c.pin != nil && t.set.pins() {
+		header = headers.Set(header, pinHeader, r.id)
+	}
+	if t.w.out.Deliver(t.c.stream.account, r.reply, "", p.Subject, p.reply, header, p.Payload) == 0 {
+		return false
+	}
+	r.served = true
+	t.c.used = t.ns
+	t.w.bytes += p.size()
+	if r.heartbeat > 0 {
+		r.beat = jetlog.Later(t.ns, r.heartbeat)
+	}
+	t.sent(p.Sequence)
+	return true
+}
+
+// listens reports whether somebody waits for what a request gets. It is asked once a turn.
+func (t *turn) listens(r *pull) bool {
+	if r.seen == t.session.turns {
+		return true
+	}
+	there := false
+	t.w.pool.cfg.Watch(t.c.stream.account, r.reply, "", func(is bool) { there = is })()
+	if there {
+		r.seen = t.session.turns
+	}
+	return there
 }
 
 // finishPull tells a request why it ends.
@@ -260,12 +314,36 @@ func (t *turn) finishPull(r *pull, s api.Status) {
 	t.status(r.reply, s.Append(nil, r.left, r.leftBytes))
 }
 
+// endPull is finishPull for a request that may be about to get something. It is false when that comes first, and the
+// request stays until then.
+func (t *turn) endPull(r *pull, s api.Status) bool {
+	if r.held > 0 {
+		r.ends = s
+		return false
+	}
+	t.finishPull(r, s)
+	return true
+}
+
+// finishIfDone ends a request that has got all it gets.
+func (t *turn) finishIfDone(r *pull) {
+	if r.held > 0 || r.left > 0 && r.ends == api.StatusNone || !t.session.waiting.drop(r) {
+		return
+	}
+	switch {
+	case r.ends != api.StatusNone:
+		t.finishPull(r, r.ends)
+	case r.limited && r.leftBytes > 0:
+		t.finishPull(r, api.StatusBatchCompleted)
+	}
+}
+
 // refuse ends the requests that do not wait, if there is nothing more for them. One that is held up by answers that
 // are missing stays: it may get something any moment.
 func (t *turn) refuse() {
 	none := t.end || t.stall == Paused
 	t.session.waiting.keep(func(r *pull) bool {
-		if !r.noWait || r.expires != 0 && !r.served || !none && t.eligible(r) {
+		if !r.noWait || r.held > 0 || r.expires != 0 && !r.served || !none && t.eligible(r) {
 			return true
 		}
 		s := api.StatusNoMessages
@@ -286,12 +364,11 @@ func (t *turn) lapse() {
 	w.due = 0
 	w.keep(func(r *pull) bool {
 		if r.expires != 0 && r.expires <= t.ns {
-			t.finishPull(r, api.StatusRequestTimeout)
 			t.c.used = t.ns
-			return false
+			return !t.endPull(r, api.StatusRequestTimeout)
 		}
 		if r.beat != 0 && r.beat <= t.ns {
-			if t.status(r.reply, api.AppendHeartbeat(nil, t.c.at.Consumer, t.c.at.Stream, "")) == 0 {
+			if t.status(r.reply, t.heartbeat("")) == 0 {
 				return false
 			}
 			r.beat = jetlog.Later(t.ns, r.heartbeat)
@@ -303,9 +380,5 @@ func (t *turn) lapse() {
 
 // sweep removes the requests that nobody listens for any more.
 func (t *turn) sweep() {
-	t.session.waiting.keep(func(r *pull) bool {
-		there := false
-		t.w.pool.cfg.Watch(t.c.stream.account, r.reply, "", func(is bool) { there = is })()
-		return there
-	})
+	t.session.waiting.keep(t.listens)
 }

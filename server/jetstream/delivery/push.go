@@ -60,7 +60,7 @@ func (t *turn) listen(news listening) {
 	}
 	p.bound = news.is
 	p.beat, p.rests = 0, 0
-	p.flow = window{}
+	p.flow = p.flow.renewed()
 	t.c.used = t.ns
 	if p.bound && t.set.heartbeat > 0 {
 		p.beat = jetlog.Later(t.ns, t.set.heartbeat)
@@ -89,7 +89,7 @@ func (t *turn) wantPush() int {
 	return 0
 }
 
-// push sends a message to whoever listens; it is false when it may not be sent now.
+// push sends a message to whoever listens, or holds it; it is false when it may not be sent now.
 func (t *turn) push(m *pick) bool {
 	p := t.c.pusher
 	switch {
@@ -103,24 +103,62 @@ func (t *turn) push(m *pick) bool {
 		t.stall, t.until = RateLimit, p.free
 		return false
 	}
+	if !t.commits && !t.toPushed(m) {
+		return false
+	}
+	size := m.size()
+	if t.set.rate > 0 {
+		p.free = max(p.free, t.ns-int64(rateBurst)) + int64(float64(size)*float64(time.Second)/float64(t.set.rate))
+	}
+	if t.set.flowControl {
+		p.flow.add(size, t.ns)
+	}
+	if !t.commits {
+		t.control(false)
+		return true
+	}
+	h := held{pick: *m, pusher: p}
+	if t.set.flowControl {
+		h.flow = &p.flow
+		h.flow.hold(size)
+	}
+	t.hold(&h)
+	return true
+}
+
+// toPushed sends a message; it is false when nobody got it, and nothing is sent for a moment.
+func (t *turn) toPushed(m *pick) bool {
+	p := t.c.pusher
 	if t.w.out.Deliver(t.c.stream.account, p.subject, p.queue, m.Subject, m.reply, m.Header, m.Payload) == 0 {
 		p.rests = t.ns + int64(nobodyPause)
 		t.stall, t.until = NoInterest, p.rests
 		return false
 	}
-	size := m.size()
-	t.w.bytes += size
-	if t.set.rate > 0 {
-		p.free = max(p.free, t.ns-int64(rateBurst)) + int64(float64(size)*float64(time.Second)/float64(t.set.rate))
-	}
+	t.w.bytes += m.size()
 	if t.set.heartbeat > 0 {
 		p.beat = jetlog.Later(t.ns, t.set.heartbeat)
 	}
-	if t.set.flowControl {
-		p.flow.add(size, t.ns)
-		t.control(false)
-	}
+	t.sent(m.Sequence)
 	return true
+}
+
+// passPush sends a message that was held; it is false when nobody gets it.
+func (t *turn) passPush(h *held) bool {
+	if h.pusher != t.c.pusher || !t.toPushed(&h.pick) {
+		h.refund()
+		return false
+	}
+	if h.flow != nil {
+		h.flow.sent(h.size())
+	}
+	t.control(false)
+	return true
+}
+
+// heartbeat is a heartbeat that says up to where messages were sent.
+func (t *turn) heartbeat(stalled string) []byte {
+	at := t.sentUpTo()
+	return api.AppendHeartbeat(nil, at.Consumer, at.Stream, stalled)
 }
 
 // beat sends a heartbeat if one is due.
@@ -135,7 +173,7 @@ func (t *turn) beat() {
 			stalled = p.flow.subject // of a request that is out: it may have been lost
 		}
 		t.control(true)
-		t.toListeners(api.AppendHeartbeat(nil, t.c.at.Consumer, t.c.at.Stream, stalled), "")
+		t.toListeners(t.heartbeat(stalled), "")
 		p.beat = jetlog.Later(t.ns, t.set.heartbeat)
 	}
 	t.mustBy(p.beat)

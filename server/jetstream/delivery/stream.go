@@ -21,6 +21,8 @@ type Log interface {
 	// other in their order. It waits for room no longer than the context. With an error done is not called, and
 	// nothing has happened.
 	Start(ctx context.Context, c command.Command, done func(jetlog.Result, error)) error
+	// Replicated reports whether other servers have the stream too, and may lead it next.
+	Replicated() bool
 	// View calls do with the state and the messages, which do not change meanwhile.
 	View(do func(*jetlog.Stream, jetlog.Messages) error) error
 	// Near tells whether what there is from a sequence on can be read without waiting for a disk.

@@ -25,6 +25,7 @@ type turn struct {
 	due     int64 // when there has to be another turn, 0 for not by itself
 
 	applied applied
+	commits bool // what is chosen is held until it is in the state
 	picks   []pick
 	stall   Stall // why nothing more is sent
 	until   int64 // when that ends, 0 if it is not known
@@ -84,6 +85,7 @@ func (t *turn) work(box *mailbox) {
 	c := t.c
 	t.news = box.news || box.rang || box.update || box.unpin != "" || box.listening.from != nil ||
 		len(box.requests) > 0 || len(box.flows) > 0
+	t.set = c.settings.Load()
 	t.landings(box.landings)
 	if box.rang {
 		c.rings = 0
@@ -95,6 +97,7 @@ func (t *turn) work(box *mailbox) {
 		t.absent(box)
 		return
 	}
+	t.commits = t.set.commits() && c.stream.log.Replicated()
 	t.listen(box.listening)
 	t.mindPin(box.unpin)
 	t.answers(box.answers)
@@ -156,6 +159,10 @@ func (t *turn) deliver() {
 		t.looked = want == 0
 		return
 	}
+	if t.commits && t.gathers() {
+		c.setHungry(false) // there is another turn when something lands
+		return
+	}
 	if c.hungry.Load() && !t.news && !t.session.unsure {
 		return // there was nothing, and nothing has come
 	}
@@ -172,10 +179,11 @@ func (t *turn) deliver() {
 	t.more = sent > 0 && t.want() > 0 && (sent < len(t.picks) || !t.end)
 	t.looked = sent == len(t.picks)
 	t.end = t.end && t.looked
+	t.session.full = t.more
 	if t.end {
 		c.replay = nil
 	}
-	if !t.end && !(t.set.priority == config.PriorityOverflow && len(t.session.waiting.list) > 0) {
+	if t.commits && sent > 0 || !t.end && !(t.set.priority == config.PriorityOverflow && len(t.session.waiting.list) > 0) {
 		c.setHungry(false)
 	}
 }
@@ -369,6 +377,7 @@ func (t *turn) finish(box *mailbox) {
 	if late != nil && late.end != nil {
 		t.w.told = append(t.w.told, late.end.told)
 	}
+	t.weigh(-s.heldBytes)
 	c.session, c.timer = nil, nil
 	s.waiting = waiting{}
 	t.w.flush()

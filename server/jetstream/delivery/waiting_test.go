@@ -307,7 +307,7 @@ func TestRestart(t *testing.T) {
 func TestRefusedStart(t *testing.T) {
 	for _, cause := range []error{store.ErrFull, context.Canceled} {
 		t.Run(cause.Error(), func(t *testing.T) {
-			bubble(t, streamConfig(), func(t *testing.T, w *world) {
+			bubbleOf(t, streamConfig(), 1, func(t *testing.T, w *world) {
 				w.consumer(explicit())
 				w.net.subscribe("reply")
 				w.publish("s.a", "1", "2", "3")
@@ -372,7 +372,7 @@ func TestUnreadable(t *testing.T) {
 }
 
 func TestSettleWaits(t *testing.T) {
-	bubble(t, streamConfig(), func(t *testing.T, w *world) {
+	bubbleOf(t, streamConfig(), 1, func(t *testing.T, w *world) {
 		w.consumer(explicit())
 		w.publish("s.a", "1")
 		w.log.fail(store.ErrFull)
