@@ -159,7 +159,7 @@ var layers = []layer{
 	{"server/replication/leaders", "", ""},
 	{
 		"server/replication",
-		"jetlog/config jetlog/store jetlog/vfs cluster/group cluster/mesh cluster/meta cluster/meta/state cluster/survey cluster/transport " +
+		"jetlog/config jetlog/store jetlog/vfs cluster/group cluster/mesh cluster/meta cluster/meta/state cluster/replicas cluster/survey cluster/transport " +
 			"server/jetstream/api server/jetstream/clustered server/replication/leaders",
 		raft,
 	},

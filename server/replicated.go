@@ -77,7 +77,7 @@ func (s *Server) replicationUsage() meta.Usage {
 		u.StoreBytes += int64(a.Usage.Store)
 		u.MemoryBytes += int64(a.Usage.Memory)
 	}
-	u.Streams = len(s.store.Streams())
+	u.Streams, u.Full = len(s.store.Streams()), s.store.Full()
 	if free, err := (vfs.Disk{}).FreeBytes(s.state.Load().options.JetStream.StoreDir); err == nil {
 		u.FreeBytes = free
 	}

@@ -35,6 +35,9 @@ func (src source) JetStream() (monitor.JetStream, bool) {
 	for _, p := range service.Problems() {
 		js.Problems = append(js.Problems, problem(&p))
 	}
+	if src.s.store.Full() {
+		js.Problems = append(js.Problems, monitor.Problem{Text: "the disk is full: publishes to streams that are led here are refused"})
+	}
 	js.LedStreams, js.LedConsumers = js.Streams, js.Consumers
 	if r := src.s.replicated.Replication; r != nil {
 		js.Meta = shown.MetaCluster(r)

@@ -68,6 +68,8 @@ type Usage struct {
 	MemoryBytes int64 `json:"memory"`
 	// FreeBytes is what its disk has left; 0 if it is not known.
 	FreeBytes int64 `json:"free,omitempty"`
+	// Full says that its disk has too little left to take messages.
+	Full bool `json:"full,omitempty"`
 	// Streams counts the streams it has, Led those that it leads.
 	Streams int `json:"streams"`
 	Led     int `json:"led"`

@@ -22,3 +22,8 @@ func Guard(s Store, fail func(error)) Store { return &guarded{Store: s, fail: fa
 
 // LogWriter takes raft's log lines.
 func LogWriter(l *slog.Logger) interface{ Write([]byte) (int, error) } { return logWriter{l} }
+
+// Unsettled is what is said of who votes.
+func Unsettled(members []Peer, voters int, self string) error {
+	return unsettled(members, voters, self)
+}

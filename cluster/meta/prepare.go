@@ -145,7 +145,7 @@ func (m *Meta) serversLocked(view *state.View, connected []string) []state.Serve
 		s.Load = view.Load(member.Node)
 		s.Load.Add(m.placing[member.Node])
 		if r, ok := m.reports[member.Node]; ok {
-			s.FreeBytes = r.Usage.FreeBytes
+			s.FreeBytes, s.Full = r.Usage.FreeBytes, r.Usage.Full
 		}
 		all = append(all, s)
 	}

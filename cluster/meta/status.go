@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -18,7 +19,10 @@ type Status struct {
 	Term, Applied uint64
 	// Voters is how many servers vote, Quorum how many of them have to agree.
 	Voters, Quorum int
-	Peers          []Peer
+	// Votes is nil, or says what is not yet as it should be about who votes: this server is to get a vote and has none, or one that is
+	// gone still has its vote. As long as that is so, to stop another server may be one too many.
+	Votes error
+	Peers []Peer
 }
 
 // Peer is a member of the group.
@@ -61,7 +65,26 @@ func (m *Meta) Status() Status {
 		}
 		s.Peers = append(s.Peers, p)
 	}
+	s.Votes = unsettled(s.Peers, s.Voters, m.self)
 	return s
+}
+
+// unsettled is Status.Votes; voters counts those that are no members any more, too.
+func unsettled(members []Peer, voters int, self string) error {
+	voting, own := 0, false
+	for i := range members {
+		if p := &members[i]; p.Voter {
+			voting++
+			own = own || p.Node == self
+		}
+	}
+	switch {
+	case voters > voting:
+		return errors.New("a server that has left still counts for the majority of the meta group")
+	case !own && voting < votersOf(len(members)):
+		return errors.New("this server has no vote in the meta group yet")
+	}
+	return nil
 }
 
 // Servers are the members as placement sees them; only the leader knows how much room they have.

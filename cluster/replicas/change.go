@@ -33,12 +33,18 @@ func (r *replica) toReplica(a *state.Assignment, t *store.Stream) error {
 	return r.open(a, t)
 }
 
+// Each group that a stream has one after the other has so many indexes and terms for itself, by the version of its assignment.
+const (
+	groupIndexes = 1 << 40
+	groupTerms   = 1 << 32
+)
+
 // laterPlace is where a group begins whose stream may have had another group before: its indexes and terms are beyond
 // all that were, so that a replica of then can be told from one of now.
 func laterPlace(version uint64, self string) group.Place {
 	p := group.Birth([]string{self})
-	p.Index += version << 40
-	p.Term += version << 32
+	p.Index += version * groupIndexes
+	p.Term += version * groupTerms
 	return p
 }
 

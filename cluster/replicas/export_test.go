@@ -14,3 +14,8 @@ func Decide(a *state.Assignment, self string, s *group.Status) string {
 	}
 	return words[what] + " " + node
 }
+
+// Step is what is said of a move that the leader of a group works at; nodes are their own names.
+func Step(a *state.Assignment, self string, s *group.Status) (text, kind string) {
+	return step(a, self, s, func(node string) string { return node })
+}

@@ -400,7 +400,11 @@ func (r *replica) close() {
 // status is what there is to see of the replica.
 func (r *replica) status() (group.Status, bool) {
 	if g := r.group.Load(); g != nil {
-		return g.Status(), true
+		s := g.Status()
+		for i := range s.Peers {
+			s.Peers[i].Lag = lagOf(s.Commit, s.Peers[i].Lag)
+		}
+		return s, true
 	}
 	t := r.h.cfg.Store.StreamByID(r.id)
 	if t == nil {

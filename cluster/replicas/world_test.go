@@ -43,7 +43,7 @@ type node struct {
 	w    *world
 	name string
 	disk *vfs.Memory
-	room *vfs.Fault // the disk as the store sees it, which may be short of room; since the start
+	room *vfs.Fault   // the disk as the store sees it, which may be short of room; since the start
 	life atomic.Int64 // counts power cuts
 
 	mu        sync.Mutex

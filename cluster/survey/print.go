@@ -47,7 +47,9 @@ func Print(w io.Writer, r *Report) {
 		s := &r.Troubled[i]
 		what := s.Trouble
 		if what == "" {
-			what = "moves to other servers"
+			if what = "moves to other servers"; s.Step != "" {
+				what += ": " + s.Step
+			}
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", s.Account, s.Name, dash(s.Leader), what)
 	}
@@ -60,15 +62,19 @@ func Print(w io.Writer, r *Report) {
 // serverState says in a word or two how a server is doing in the meta group. That a server cannot be reached goes before
 // everything else, which would be old.
 func serverState(s *Server) string {
+	state := "follower"
 	switch {
 	case !s.Online:
 		return "unreachable"
 	case s.Leader:
-		return "leader"
+		state = "leader"
 	case !s.Voter:
-		return "no vote"
+		state = "no vote"
 	}
-	return "follower"
+	if s.Full {
+		state += ", disk full"
+	}
+	return state
 }
 
 // sizeText shortens a size; what is 0 is not known, or nothing.

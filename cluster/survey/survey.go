@@ -23,9 +23,11 @@ type Server struct {
 	// Streams has those assigned to it, Led those that it leads; both are counted here.
 	Streams int `json:"streams"`
 	Led     int `json:"led"`
-	// StoreBytes is what its streams have on disk, FreeBytes what the disk has left; 0 where that is not known.
+	// StoreBytes is what its streams have on disk, FreeBytes what the disk has left; 0 where that is not known. Full says that
+	// it is too little to take messages.
 	StoreBytes int64 `json:"store_bytes,omitempty"`
 	FreeBytes  int64 `json:"free_bytes,omitempty"`
+	Full       bool  `json:"disk_full,omitempty"`
 	// Alone counts the streams that no other server has: they are away while it is.
 	Alone int `json:"streams_here_only"`
 	// SafeToStop says that everything else goes on without it. If not, WhyNot says what would stand still.
@@ -54,8 +56,20 @@ type Stream struct {
 	Replicas []Replica `json:"replicas"`
 	// Moving says that it is on its way to other servers, or to more or fewer.
 	Moving bool `json:"moving,omitempty"`
+	// Step says what that waits for, empty if nobody says.
+	Step string `json:"step,omitempty"`
 	// Trouble says what is not as it should be, empty if nothing is.
 	Trouble string `json:"trouble,omitempty"`
+}
+
+// Part is what one server tells of itself for a report.
+type Part struct {
+	// Led are the streams that it leads; their replicas have no names.
+	Led []Stream `json:"led"`
+	// StoreBytes, FreeBytes and Full are as in Server.
+	StoreBytes int64 `json:"store_bytes,omitempty"`
+	FreeBytes  int64 `json:"free_bytes,omitempty"`
+	Full       bool  `json:"disk_full,omitempty"`
 }
 
 // Report is the state of a cluster as one server sees it.
@@ -86,6 +100,12 @@ const Most = 100
 
 // lagMost is how many entries a replica may lack and still count for a majority: under load some are always on their way.
 const lagMost = 1000
+
+// Well says that nothing has to be looked at: no server and no stream is other than it should be, and all is known.
+func (r *Report) Well() bool {
+	full := slices.ContainsFunc(r.Servers, func(s Server) bool { return s.Full })
+	return len(r.Troubled) == 0 && r.MetaLeader != "" && r.Waiting == "" && len(r.Silent) == 0 && !full
+}
 
 // Judge completes a report: the counts, what is wrong with streams, and which servers can be stopped. The servers and the
 // streams, all of them, come without what is to be found out.

@@ -138,23 +138,40 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// TestWell checks what makes somebody look.
+func TestWell(t *testing.T) {
+	for name, change := range map[string]func(*survey.Report){
+		"":                    func(*survey.Report) {},
+		"a stream in trouble": func(r *survey.Report) { r.Troubled = []survey.Stream{{Trouble: "no leader"}} },
+		"no leader":           func(r *survey.Report) { r.MetaLeader = "" },
+		"not formed":          func(r *survey.Report) { r.Waiting = "for c" },
+		"a silent server":     func(r *survey.Report) { r.Silent = []string{"b"} },
+		"a full disk":         func(r *survey.Report) { r.Servers[1].Full = true },
+	} {
+		r := &survey.Report{Servers: servers(3), MetaLeader: "a"}
+		if change(r); r.Well() != (name == "") {
+			t.Errorf("%q: well %v", name, r.Well())
+		}
+	}
+}
+
 // TestPrint checks what people are shown of servers in every state.
 func TestPrint(t *testing.T) {
 	r := &survey.Report{
 		Cluster: "east", By: "a", MetaLeader: "a", Voters: 3, Quorum: 2, Streams: 2, MoreTroubled: 1, FeatureLevel: 7,
 		Servers: []survey.Server{
 			{Name: "a", Online: true, Leader: true, Voter: true, StoreBytes: 1500, FreeBytes: 3 << 40, SafeToStop: true},
-			{Name: "b", Online: true},
+			{Name: "b", Online: true, Full: true},
 			{Name: "c", Voter: true, WhyNot: "it cannot be reached"},
 		},
-		Troubled: []survey.Stream{{Account: "A", Name: "S", Moving: true}},
+		Troubled: []survey.Stream{{Account: "A", Name: "S", Moving: true, Step: "c is being filled"}},
 	}
 	var out strings.Builder
 	survey.Print(&out, r)
 	rest := out.String()
 	for _, part := range []string{
-		"a leads the meta group", "feature level 7\n", "leader       0        0      0          1.465 KiB  3 TiB      yes", "no vote", "unreachable",
-		"no: it cannot be reached", "streams: 2; not as they should be, or moving: 2", "A        S       -       moves to other servers", "and 1 more",
+		"a leads the meta group", "feature level 7\n", "leader              0        0      0          1.465 KiB  3 TiB      yes", "no vote, disk full", "unreachable",
+		"no: it cannot be reached", "streams: 2; not as they should be, or moving: 2", "A        S       -       moves to other servers: c is being filled", "and 1 more",
 	} {
 		_, after, found := strings.Cut(rest, part)
 		if !found {

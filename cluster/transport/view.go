@@ -32,6 +32,19 @@ type Counters struct {
 	Refused     uint64
 }
 
+// Up reports whether this server reaches a peer: there and back.
+func (t *Transport) Up(node string) bool {
+	t.mu.RLock()
+	p := t.peers[node]
+	t.mu.RUnlock()
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.up
+}
+
 // PeerEvent says that this server reaches a peer, or does not any more.
 type PeerEvent struct {
 	Node string

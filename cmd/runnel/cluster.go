@@ -70,7 +70,7 @@ func clusterCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 // too: who restarts servers one after the other should wait until that is done. So is one of which a part is not known.
 func verdict(r *survey.Report, stoppable string, stderr io.Writer) int {
 	if stoppable == "" {
-		if len(r.Troubled) > 0 || r.MetaLeader == "" || r.Waiting != "" || len(r.Silent) > 0 {
+		if !r.Well() {
 			return exitTrouble
 		}
 		return 0

@@ -86,6 +86,9 @@ func (p *Problem) concerns(o HealthzOptions) bool {
 
 // asError returns a problem as the probe shows it, with what it concerns in words.
 func (p *Problem) asError() HealthzError {
+	if p.Stream == "" {
+		return HealthzError{Type: "JETSTREAM", Error: "JetStream: " + p.Text}
+	}
 	what := fmt.Sprintf("JetStream stream %q on account %q", p.Stream, p.Account)
 	if p.Consumer != "" {
 		what = fmt.Sprintf("JetStream consumer %q of stream %q on account %q", p.Consumer, p.Stream, p.Account)

@@ -51,7 +51,7 @@ type JetStream struct {
 	// Err is why JetStream as a whole cannot do its work, nil while it can: streams are still being loaded,
 	// the disk refuses to be written.
 	Err error
-	// Problems is what is wrong with single streams and consumers.
+	// Problems is what is wrong with single streams and consumers, or hinders all without being their end.
 	Problems []Problem
 }
 
@@ -81,7 +81,7 @@ type MetaSnapshot struct {
 	LastTime       time.Time `json:"last_time,omitzero"`
 }
 
-// Problem is what is wrong with a stream or a consumer of it.
+// Problem is what is wrong with a stream or a consumer of it, or without a stream with all of the server.
 type Problem struct {
 	Account  string `json:"account"`
 	Stream   string `json:"stream"`

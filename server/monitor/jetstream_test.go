@@ -322,6 +322,21 @@ func TestHealthzProblems(t *testing.T) {
 	}
 }
 
+// TestHealthzFullDisk has a problem that is of no single stream: the server is well, and says so.
+func TestHealthzFullDisk(t *testing.T) {
+	s := newJetStream()
+	s.js.Problems = []monitor.Problem{{Text: "the disk is full"}}
+	for options, want := range map[monitor.HealthzOptions]string{
+		{}:                   "200 ok (JETSTREAM //: JetStream: the disk is full)",
+		{Account: "B"}:       "200 ok",
+		{JSServerOnly: true}: "200 ok",
+	} {
+		if got := health(newPages(s).Healthz(options)); got != want {
+			t.Errorf("%+v: got %s, want %s", options, got, want)
+		}
+	}
+}
+
 // TestHealthzDown has JetStream that does not run, or cannot work.
 func TestHealthzDown(t *testing.T) {
 	for _, tt := range []struct {

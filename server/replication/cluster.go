@@ -11,6 +11,7 @@ import (
 	"runnel/cluster/group"
 	"runnel/cluster/meta"
 	"runnel/cluster/meta/state"
+	"runnel/cluster/replicas"
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
@@ -72,7 +73,7 @@ func (r *Replication) StreamLeader(a *clustered.Assignment) string {
 
 // Online implements clustered.View.
 func (r *Replication) Online(node string) bool {
-	return node == r.node || slices.Contains(r.reached(), node)
+	return node == r.node || r.transport.Up(node)
 }
 
 // node is a node with its name.
@@ -130,13 +131,11 @@ func (r *Replication) Status(id uint64) (clustered.Status, bool) {
 	}
 	v := r.view()
 	out := clustered.Status{Since: s.LeaderSince}
+	out.Step, out.Kind = r.step(id)
 	if s.Leader != "" {
 		out.Leader = named(v, s.Leader)
 	}
-	own := clustered.Replica{Node: r.Self(), Current: s.Leads || s.Leader != "" && s.Applied >= s.Commit}
-	if s.Commit > s.Applied {
-		own.Lag = s.Commit - s.Applied
-	}
+	own := clustered.Replica{Node: r.Self(), Current: s.Leads || s.Leader != "" && s.Applied >= s.Commit, Lag: replicas.Lag(&s)}
 	out.Replicas = append(out.Replicas, own)
 	for i := range s.Peers {
 		out.Replicas = append(out.Replicas, r.replica(v, &s.Peers[i]))
@@ -147,13 +146,9 @@ func (r *Replication) Status(id uint64) (clustered.Status, bool) {
 // replica is a member of a group as the service sees it.
 func (r *Replication) replica(v *state.View, p *group.Peer) clustered.Replica {
 	return clustered.Replica{
-		Node: named(v, p.Node), Current: p.Current, Offline: !p.Current && p.Offline || !r.Online(p.Node), Active: p.Active, Lag: lacking(p.Lag),
+		Node: named(v, p.Node), Current: p.Current, Offline: !p.Current && p.Offline || !r.Online(p.Node), Active: p.Active, Lag: p.Lag,
 	}
 }
-
-// lacking is how many entries a replica lacks. Of one that has nothing the group only knows the index of the last entry, and the
-// indexes of a group that came after another one of its stream begin anew far beyond that one's.
-func lacking(lag uint64) uint64 { return lag & (1<<40 - 1) }
 
 // Create implements clustered.Cluster.
 func (r *Replication) Create(ctx context.Context, account string, cfg config.Stream, l clustered.Limits) (*clustered.Assignment, error) {
@@ -324,8 +319,8 @@ func (r *Replication) behind(a *state.Assignment) string {
 		return "its replica here has failed: " + s.Failed.Error()
 	case s.Leader == "":
 		return "it has no leader"
-	case s.Commit > s.Applied+behindMost:
-		return fmt.Sprintf("its replica here lacks %d entries", s.Commit-s.Applied)
+	case replicas.Lag(&s) > behindMost:
+		return fmt.Sprintf("its replica here lacks %d entries", replicas.Lag(&s))
 	case !s.Voter && !a.Solo():
 		return "its replica here is being filled"
 	}
@@ -344,34 +339,5 @@ func (r *Replication) Err() error {
 	if w := m.Waiting(); w != "" {
 		return errors.New(w)
 	}
-	s := m.Status()
-	return voteless(&s, r.node)
-}
-
-// The number of servers that vote in the meta group: fewVoters, and manyVoters from as many members on.
-const (
-	fewVoters  = 3
-	manyVoters = 5
-)
-
-// voteless says that a server has no vote yet although it is to get one, or that one that is gone still has its vote: as long as that
-// is so, to stop another one may be one too many.
-func voteless(s *meta.Status, node string) error {
-	voters, own, wanted := 0, false, fewVoters
-	if len(s.Peers) >= manyVoters {
-		wanted = manyVoters
-	}
-	for _, p := range s.Peers {
-		if p.Voter {
-			voters++
-			own = own || p.Node == node
-		}
-	}
-	switch {
-	case s.Voters > voters:
-		return errors.New("a server that has left still counts for its majority")
-	case !own && voters < wanted:
-		return errors.New("this server has no vote in it yet")
-	}
-	return nil
+	return m.Status().Votes
 }

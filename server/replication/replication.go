@@ -59,6 +59,9 @@ type Config struct {
 type Groups interface {
 	// Status returns the state of a stream's group as this server sees it; false if it has no part in it.
 	Status(id uint64) (group.Status, bool)
+	// Step says what a stream waits for that is led here and goes to other servers: in words, and as the API names the kind; empty
+	// for others.
+	Step(id uint64) (text, kind string)
 	// StepDown lets a node take over a stream that is led here, or any if the node is empty.
 	StepDown(ctx context.Context, id uint64, node string) error
 	// Resign hands over what is led here, and leads nothing more; it returns when that is done or the context ends.
@@ -353,6 +356,14 @@ func (r *Replication) group(id uint64) (group.Status, bool) {
 	return group.Status{}, false
 }
 
+// step is what a stream waits for that moves, as far as it is led here.
+func (r *Replication) step(id uint64) (text, kind string) {
+	if g := r.groups.Load(); g != nil {
+		return (*g).Step(id)
+	}
+	return "", ""
+}
+
 var errStarting = errors.New("this server is still starting")
 
 // answer has the service answer a question of another server.
@@ -434,7 +445,6 @@ func show(a *state.Assignment) *clustered.Assignment {
 	if d := a.Desired; d != nil {
 		out.Moving = &clustered.Moving{
 			Since: time.Unix(0, d.Since), Replicas: len(d.Peers), From: d.Origin.Replicas, Placement: d.Origin.Placement,
-			Kind: "membership", Step: "the replicas are brought into line",
 		}
 	}
 	return out

@@ -35,6 +35,7 @@ type groups struct {
 	mu      sync.Mutex // guards everything below
 	status  map[uint64]group.Status
 	stepped string
+	step    string
 	told    replication.Service
 }
 
@@ -50,6 +51,12 @@ func (g *groups) StepDown(_ context.Context, _ uint64, node string) error {
 	defer g.mu.Unlock()
 	g.stepped = node
 	return nil
+}
+
+func (g *groups) Step(uint64) (text, kind string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.step, "catchup"
 }
 
 func (*groups) Resign(context.Context) {}
@@ -111,7 +118,8 @@ func start(t *testing.T, names ...string) map[string]*server {
 		r, err := replication.New(replication.Config{
 			Dir: t.TempDir(), Self: state.Member{Name: name, Cluster: "c", Level: 1, MaxStoreBytes: -1, MaxMemoryBytes: -1},
 			ClusterName: func() string { return "c" }, Size: func() int { return len(names) },
-			Usage: func() meta.Usage { return meta.Usage{} }, Logger: slog.New(slog.DiscardHandler),
+			Usage:  func() meta.Usage { return meta.Usage{FreeBytes: 1000, Full: name == "c"} },
+			Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -261,6 +269,9 @@ func checkLeader(t *testing.T, servers map[string]*server, made *clustered.Assig
 		t.Errorf("leader = %s, want the one of the later term that the group knows", got)
 	}
 	s, ok := a.Status(id)
+	if s.Kind != "catchup" {
+		t.Errorf("kind of what is waited for = %q", s.Kind)
+	}
 	if !ok || s.Leader.Name != "c" || len(s.Replicas) != 3 || s.Replicas[0].Lag != 2 || s.Replicas[1].Name != "b" || !s.Replicas[2].Current {
 		t.Errorf("status = %+v, %v", s, ok)
 	}
@@ -361,10 +372,13 @@ func checkBehind(t *testing.T, servers map[string]*server, made *clustered.Assig
 	b.groups.status[made.ID] = group.Status{
 		Leader: b.Node(), Leads: true, Voter: true, Peers: []group.Peer{{Node: a.Node(), Voter: true, Current: true}, {Node: servers["c"].Node(), Voter: true, Lag: 9000}},
 	}
+	b.groups.step = "c is being filled"
 	b.groups.mu.Unlock()
 	r, err := a.Survey(t.Context())
 	if err != nil || len(r.Troubled) != 1 || r.Troubled[0].Leader != "b" || r.Troubled[0].Trouble != "replica on c lacks 9000 entries" || len(r.Silent) > 0 {
 		t.Errorf("survey = %+v, %v", r, err)
+	} else if r.Troubled[0].Step != "c is being filled" || r.Servers[1].Full || !r.Servers[2].Full || r.Servers[1].FreeBytes != 1000 || r.Well() {
+		t.Errorf("survey = %+v", r)
 	}
 	for s, status := range b.All() {
 		if s.ID != made.ID || status.Leader != b.Node() || b.Named(status.Leader) != "b" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,7 +36,7 @@ func (r *Replication) Survey(ctx context.Context) (*survey.Report, error) {
 	for _, p := range s.Peers {
 		out.Servers = append(out.Servers, survey.Server{
 			Node: p.Node, Name: p.Name, Online: p.Online, Leader: p.Node == s.Leader, Voter: p.Voter,
-			Current: p.Current, Lag: p.Lag, StoreBytes: p.Usage.StoreBytes, FreeBytes: p.Usage.FreeBytes,
+			Current: p.Current, Lag: p.Lag,
 		})
 	}
 	led := r.gather(ctx, out)
@@ -47,17 +48,21 @@ func (r *Replication) Survey(ctx context.Context) (*survey.Report, error) {
 	return out, nil
 }
 
-// gather asks all servers what they lead, and notes those that do not say.
+// gather asks all servers what they lead and how full they are, and notes those that do not say.
 func (r *Replication) gather(ctx context.Context, out *survey.Report) map[uint64]*survey.Stream {
 	ctx, cancel := context.WithTimeout(ctx, surveyTime)
 	defer cancel()
 	led := make(map[uint64]*survey.Stream)
-	add := func(list []survey.Stream) {
-		for i := range list {
-			led[list[i].ID] = &list[i]
+	add := func(node string, p *survey.Part) {
+		for i := range p.Led {
+			led[p.Led[i].ID] = &p.Led[i]
+		}
+		if i := slices.IndexFunc(out.Servers, func(s survey.Server) bool { return s.Node == node }); i >= 0 {
+			s := &out.Servers[i]
+			s.StoreBytes, s.FreeBytes, s.Full = p.StoreBytes, p.FreeBytes, p.Full
 		}
 	}
-	add(r.led())
+	add(r.node, r.part())
 	v := r.view()
 	var mu sync.Mutex // guards led and out
 	var asking sync.WaitGroup
@@ -66,39 +71,45 @@ func (r *Replication) gather(ctx context.Context, out *survey.Report) map[uint64
 			continue
 		}
 		asking.Go(func() {
-			list, err := r.ask(ctx, node)
+			part, err := r.ask(ctx, node)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
 				out.Silent = append(out.Silent, named(v, node).Name)
 				return
 			}
-			add(list)
+			add(node, part)
 		})
 	}
 	asking.Wait()
 	return led
 }
 
-// ask asks one server what it leads.
-func (r *Replication) ask(ctx context.Context, node string) ([]survey.Stream, error) {
+// ask asks one server for its part.
+func (r *Replication) ask(ctx context.Context, node string) (*survey.Part, error) {
 	answer, err := r.transport.Call(ctx, node, surveyCall, nil)
 	if err != nil {
 		return nil, err
 	}
-	var list []survey.Stream
-	if err := json.Unmarshal(answer, &list); err != nil {
+	part := &survey.Part{}
+	if err := json.Unmarshal(answer, part); err != nil {
 		return nil, fmt.Errorf("what server %s leads: %w", node, err)
 	}
-	return list, nil
+	return part, nil
 }
 
-// answerSurvey tells what this server leads.
+// answerSurvey tells the part of this server.
 func (r *Replication) answerSurvey(context.Context, string, []byte) ([]byte, error) {
 	if r.service.Load() == nil {
 		return nil, errStarting
 	}
-	return json.Marshal(r.led())
+	return json.Marshal(r.part())
+}
+
+// part is what this server tells of itself.
+func (r *Replication) part() *survey.Part {
+	u := r.cfg.Usage()
+	return &survey.Part{Led: r.led(), StoreBytes: u.StoreBytes, FreeBytes: u.FreeBytes, Full: u.Full}
 }
 
 // led are the streams that this server leads.
@@ -112,11 +123,12 @@ func (r *Replication) led() []survey.Stream {
 		if !ok || !s.Leads {
 			continue
 		}
-		t := survey.Stream{ID: a.ID, Leader: r.node, Replicas: []survey.Replica{{Node: r.node, Voter: s.Voter, Current: true}}}
+		step, _ := r.step(a.ID)
+		t := survey.Stream{ID: a.ID, Step: step, Leader: r.node, Replicas: []survey.Replica{{Node: r.node, Voter: s.Voter, Current: true}}}
 		for i := range s.Peers {
 			p := &s.Peers[i]
 			t.Replicas = append(t.Replicas, survey.Replica{
-				Node: p.Node, Voter: p.Voter, Current: p.Current, Offline: p.Offline || !r.Online(p.Node), Lag: lacking(p.Lag),
+				Node: p.Node, Voter: p.Voter, Current: p.Current, Offline: p.Offline || !r.Online(p.Node), Lag: p.Lag,
 			})
 		}
 		list = append(list, t)
@@ -129,7 +141,7 @@ func (r *Replication) survey(v *state.View, a *state.Assignment, led *survey.Str
 	out := survey.Stream{ID: a.ID, Account: a.Account, Name: a.Config.Name, Moving: a.Desired != nil}
 	known := make(map[string]survey.Replica)
 	if led != nil {
-		out.Leader = named(v, led.Leader).Name
+		out.Leader, out.Step = named(v, led.Leader).Name, led.Step
 		for _, p := range led.Replicas {
 			known[p.Node] = p
 		}

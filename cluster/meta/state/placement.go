@@ -21,6 +21,8 @@ type Server struct {
 	Load Load
 	// FreeBytes is what its disk has left; 0 if it is not known.
 	FreeBytes int64
+	// Full says that its disk takes no messages now.
+	Full bool
 }
 
 // Request is what a stream needs.
@@ -44,9 +46,9 @@ func NeedOf(cfg *config.Stream) Request {
 	return Request{Replicas: max(cfg.Replicas, 1), Storage: cfg.Storage, MaxBytes: cfg.MaxBytes, Placement: cfg.Placement}
 }
 
-// Place chooses servers for a stream: of those that suit, the ones with the fewest (replicated) streams, then the most free
-// space, then the smaller id. In front stands the one that should lead: one that is kept, otherwise the one that leads the
-// fewest. The same question gets the same answer. The error is a *config.Error whose detail says what is missing.
+// Place chooses servers for a stream: of those that suit, the ones whose disk is not full, then with the fewest (replicated)
+// streams, then the most free space, then the smaller id. In front stands the one that should lead: one that is kept, otherwise
+// one whose disk is not full, and of these the one that leads the fewest. The same question gets the same answer. The error is a *config.Error whose detail says what is missing.
 func Place(r Request, servers []Server) ([]string, error) {
 	chosen, why := place(&r, servers)
 	if len(chosen) < r.Replicas {
@@ -152,10 +154,19 @@ func (r *Request) compare(a, b Server) int {
 	}
 	return cmp.Or(
 		cmp.Compare(r.rank(&a), r.rank(&b)),
+		cmp.Compare(a.fullness(), b.fullness()),
 		cmp.Compare(assets(&a), assets(&b)),
 		cmp.Compare(b.free(), a.free()),
 		cmp.Compare(a.Node, b.Node),
 	)
+}
+
+// fullness is more for a server with a full disk.
+func (s *Server) fullness() int {
+	if s.Full {
+		return 1
+	}
+	return 0
 }
 
 // free is the space that nobody has or has reserved.
@@ -175,7 +186,7 @@ func lead(r *Request, chosen []Server) []string {
 	if len(chosen) > 0 && !slices.Contains(r.Keep, chosen[0].Node) {
 		least := slices.IndexFunc(chosen, func(s Server) bool {
 			return !slices.ContainsFunc(chosen, func(o Server) bool {
-				return cmp.Or(cmp.Compare(o.Load.Preferred, s.Load.Preferred), cmp.Compare(o.Node, s.Node)) < 0
+				return cmp.Or(cmp.Compare(o.fullness(), s.fullness()), cmp.Compare(o.Load.Preferred, s.Load.Preferred), cmp.Compare(o.Node, s.Node)) < 0
 			})
 		})
 		chosen[0], chosen[least] = chosen[least], chosen[0]

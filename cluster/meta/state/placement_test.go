@@ -23,6 +23,7 @@ func server(node string, change ...func(*state.Server)) state.Server {
 func tags(tags ...string) func(*state.Server) { return func(s *state.Server) { s.Tags = tags } }
 func offline(s *state.Server)                 { s.Online = false }
 func evacuating(s *state.Server)              { s.Evacuating = true }
+func full(s *state.Server)                    { s.Full = true }
 func cluster(name string) func(*state.Server) { return func(s *state.Server) { s.Cluster = name } }
 func store(limit int64) func(*state.Server)   { return func(s *state.Server) { s.MaxStoreBytes = limit } }
 
@@ -76,6 +77,18 @@ func TestPlace(t *testing.T) {
 			state.Request{Replicas: 3},
 			[]state.Server{server("a", load(3, 3, 2)), server("b", load(3, 3, 1)), server("c", load(3, 3, 0))},
 			"c b a",
+		},
+		{
+			"not where the disk is full",
+			state.Request{Replicas: 2},
+			[]state.Server{server("a", full), server("b", load(9, 9, 9)), server("c", load(8, 8, 8))},
+			"c b",
+		},
+		{
+			"where the disk is full, since there is nobody else, but not to lead",
+			state.Request{Replicas: 2},
+			[]state.Server{server("a", full), server("b", load(9, 9, 9))},
+			"b a",
 		},
 		{"too few", state.Request{Replicas: 3}, []state.Server{server("a"), server("b")}, "no suitable peers for placement: 3 needed, 2 found"},
 		{"none", state.Request{Replicas: 1}, nil, "no suitable peers for placement: 1 needed, 0 found"},

@@ -148,7 +148,9 @@ func TestShow(t *testing.T) {
 	one := &clustered.Status{Leader: clustered.Node{ID: "ida", Name: "a"}, Since: since, Replicas: []clustered.Replica{{Node: clustered.Node{ID: "ida", Name: "a"}}}}
 	none := &clustered.Status{Replicas: status.Replicas[:1]}
 	peers := []string{"ida", "idb", "idc"}
-	moving := &clustered.Moving{Since: since, From: 1, Step: "waiting", Kind: "catchup"}
+	moving := &clustered.Moving{Since: since, From: 1}
+	waits := *one
+	waits.Step, waits.Kind = "waiting", "catchup"
 	const group = `"raft_group":"G",`
 	const others = `"system_account":true,"traffic_account":"$SYS","replicas":[{"name":"a","current":true,"active":1000000000,"peer":"ida"}`
 	for name, tt := range map[string]struct {
@@ -164,7 +166,7 @@ func TestShow(t *testing.T) {
 		"alone":     {&clustered.Assignment{Group: "S-R1F-x", Peers: peers[:1]}, one, `{"name":"C","leader":"a"}`},
 		"no leader": {&clustered.Assignment{Group: "G", Peers: peers}, none, `{"name":"C",` + group + others + `]}`},
 		"moving": {
-			&clustered.Assignment{Moving: moving}, one,
+			&clustered.Assignment{Moving: moving}, &waits,
 			`{"name":"C","leader":"a","desired":{"created":"1970-01-01T00:00:01Z","name":"C","origin":{"replicas":1},"status":{"description":"waiting","type":"catchup"}}}`,
 		},
 	} {

@@ -34,6 +34,9 @@ type Status struct {
 	Leader   Node      // zero when nobody is known to lead
 	Since    time.Time // when it began to lead, zero if that is not known
 	Replicas []Replica // all of them, the leader among them
+	// Step is what is waited for while the stream goes to other servers, in words, and Kind how the API calls that: meta, membership,
+	// snapshot, catchup, quorum, blocked or unavailable. Only the leader knows; empty elsewhere.
+	Step, Kind string
 }
 
 // Assignment is a stream that the meta group has given to servers. It does not change; there are new ones.
@@ -55,8 +58,6 @@ type Moving struct {
 	Replicas  int               // that it is to have
 	From      int               // replicas that it had
 	Placement *config.Placement // that it had, nil for none
-	Step      string            // what is waited for, in words; empty if that is not told
-	Kind      string            // of Step: meta, membership, snapshot, catchup, quorum, blocked or unavailable
 }
 
 // Limits are what an account may have in the whole cluster; -1 is no limit.

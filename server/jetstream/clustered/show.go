@@ -24,8 +24,8 @@ func Show(cluster string, a *Assignment, s *Status) *api.Cluster {
 		out.Desired = &api.Desired{
 			Created: m.Since.UTC(), Name: cluster, Origin: api.Origin{Replicas: m.From, Placement: m.Placement},
 		}
-		if m.Kind != "" {
-			out.Desired.Status = &api.DesiredStatus{Description: m.Step, Type: m.Kind}
+		if s.Kind != "" {
+			out.Desired.Status = &api.DesiredStatus{Description: s.Step, Type: s.Kind}
 		}
 	}
 	return out

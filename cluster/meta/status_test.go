@@ -1,4 +1,4 @@
-package replication_test
+package meta_test
 
 import (
 	"strings"
@@ -6,11 +6,10 @@ import (
 
 	"runnel/cluster/meta"
 	"runnel/cluster/meta/state"
-	"runnel/server/replication"
 )
 
-// TestVoteless checks which servers wait for a vote. A server is well without one only where enough others have one.
-func TestVoteless(t *testing.T) {
+// TestUnsettled checks which servers wait for a vote. A server is well without one only where enough others have one.
+func TestUnsettled(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		voters string // of the nodes a, b, c and so on, V for one that votes; of those behind a blank, which are no members any more, too
@@ -18,6 +17,8 @@ func TestVoteless(t *testing.T) {
 	}{
 		{"one alone", "V", false},
 		{"three", "VVV", false},
+		{"two", "VV", false},
+		{"the second of two", ".V", true},
 		{"a wiped one of three", ".VV", true},
 		{"a fourth", ".VVV", false},
 		{"a fifth", ".VVVV", true},
@@ -25,23 +26,13 @@ func TestVoteless(t *testing.T) {
 		{"a sixth", ".VVVVV", false},
 		{"the one that it replaces still votes", "VVV V", true},
 	} {
-		s := &meta.Status{}
+		var peers []meta.Peer
 		members, _, _ := strings.Cut(tt.voters, " ")
-		s.Voters = strings.Count(tt.voters, "V")
 		for i, v := range members {
-			s.Peers = append(s.Peers, meta.Peer{Member: &state.Member{Node: string(rune('a' + i))}, Voter: v == 'V'})
+			peers = append(peers, meta.Peer{Member: &state.Member{Node: string(rune('a' + i))}, Voter: v == 'V'})
 		}
-		if err := replication.Voteless(s, "a"); (err != nil) != tt.waits {
+		if err := meta.Unsettled(peers, strings.Count(tt.voters, "V"), "a"); (err != nil) != tt.waits {
 			t.Errorf("%s: %v, waits: %v", tt.name, err, tt.waits)
-		}
-	}
-}
-
-// TestLacking checks what is shown of replicas that have nothing yet.
-func TestLacking(t *testing.T) {
-	for lag, want := range map[uint64]uint64{0: 0, 7: 7, 4<<40 + 9: 9} {
-		if got := replication.Lacking(lag); got != want {
-			t.Errorf("%d: %d, want %d", lag, got, want)
 		}
 	}
 }

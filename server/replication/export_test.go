@@ -1,7 +1,0 @@
-package replication
-
-// What tests look at.
-var (
-	Voteless = voteless
-	Lacking  = lacking
-)
