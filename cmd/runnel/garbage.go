@@ -28,27 +28,66 @@ func garbagePercent(liveBytes uint64) int {
 	return 100
 }
 
-// steerGarbage lets the garbage collector work less often while the heap is small, until ctx ends. A GOGC that
-// somebody has set stays; GOMEMLIMIT holds in any case.
+// A server that allocates less than quietBytes in garbageInterval has time to collect, and gives back what it does not use once that
+// is keepBytes and an eighth of what it does: the peak of a busy time does not stay for the quiet one.
+const (
+	quietBytes = 4 << 20
+	keepBytes  = 8 << 20
+)
+
+// heap is what the runtime says of it, in bytes.
+type heap struct {
+	live      uint64 // found in use by the last collection
+	allocated uint64 // since the start of the process
+	spare     uint64 // that the process has and could give back: garbage, and memory without objects
+}
+
+// readHeap reads the figures.
+func readHeap() heap {
+	samples := []metrics.Sample{
+		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"},
+	}
+	metrics.Read(samples)
+	value := func(i int) uint64 { return samples[i].Value.Uint64() }
+	h := heap{live: value(0), allocated: value(1)}
+	if used := value(2) + value(3); used > h.live {
+		h.spare = used - h.live
+	}
+	return h
+}
+
+// mayTidy reports whether now is a good time to give memory back; before is the heap an interval ago.
+func (h heap) mayTidy(before heap) bool {
+	return h.allocated-before.allocated < quietBytes && h.spare > keepBytes+h.live/8
+}
+
+// steerGarbage lets the garbage collector work less often while the heap is small, and has it give memory back in quiet times, until
+// ctx ends. A GOGC that somebody has set stays, and all is left to it; GOMEMLIMIT holds in any case.
 func steerGarbage(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	ticker := time.NewTicker(garbageInterval)
 	defer ticker.Stop()
 	before := debug.SetGCPercent(garbagePercent(0))
 	defer debug.SetGCPercent(before)
+	last := readHeap()
 	for now := garbagePercent(0); ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		metrics.Read(live)
-		if percent := garbagePercent(live[0].Value.Uint64()); percent != now {
+		h := readHeap()
+		if percent := garbagePercent(h.live); percent != now {
 			now = percent
 			debug.SetGCPercent(now)
 		}
+		if h.mayTidy(last) {
+			debug.FreeOSMemory()
+			h = readHeap()
+		}
+		last = h
 	}
 }

@@ -72,3 +72,43 @@ func TestSteerGarbageFollowsTheHeap(t *testing.T) {
 		}
 	})
 }
+
+func TestMayTidy(t *testing.T) {
+	const mib = 1 << 20
+	before := heap{live: 64 * mib, allocated: 1000 * mib}
+	tests := []struct {
+		name  string
+		after heap
+		want  bool
+	}{
+		{"quiet, much to spare", heap{live: 64 * mib, allocated: 1001 * mib, spare: 40 * mib}, true},
+		{"busy", heap{live: 64 * mib, allocated: 1005 * mib, spare: 40 * mib}, false},
+		{"little to spare", heap{live: 64 * mib, allocated: 1000 * mib, spare: 16 * mib}, false},
+		{"little for its size", heap{live: 800 * mib, allocated: 1000 * mib, spare: 100 * mib}, false},
+		{"just collected", heap{live: 64 * mib, allocated: 1000 * mib}, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := test.after.mayTidy(before); got != test.want {
+				t.Errorf("got %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+// What a busy time has left goes back to the system when it is quiet.
+func TestMemoryIsGivenBack(t *testing.T) {
+	t.Setenv("GOGC", "")
+	synctest.Test(t, func(t *testing.T) {
+		go steerGarbage(t.Context())
+		synctest.Wait()
+		for range 64 {
+			_ = make([]byte, 1<<20)
+		}
+		time.Sleep(2 * garbageInterval) // virtual time: the first interval was busy
+		synctest.Wait()
+		if h := readHeap(); h.spare > keepBytes+h.live/8 {
+			t.Errorf("got %d bytes to spare beside %d in use", h.spare, h.live)
+		}
+	})
+}

@@ -7,12 +7,21 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"runnel/server"
 )
 
 func main() {
+	if !isTool(os.Args[1:]) {
+		coarsenTimers()
+	}
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// isTool reports whether the command line is not for the server.
+func isTool(args []string) bool {
+	return len(args) > 0 && slices.Contains([]string{"bench", "cluster", "config", "healthcheck", "store", "version", "help"}, args[0])
 }
 
 // run does what the command line says and returns the exit code. Everything
