@@ -102,11 +102,7 @@ func (cfg Config) program(t testing.TB) Program {
 	if cfg.Program != nil {
 		return *cfg.Program
 	}
-	p, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return This(t)
 }
 
 // join tells the servers where they reach one another.
@@ -209,21 +205,35 @@ func (c *Cluster) WaitSafe(n *Node) {
 	})
 }
 
-// safe asks n whether another server can be stopped.
-func (n *Node) safe(other *Node) error {
+// status is what /clusterz says.
+type status struct {
+	FeatureLevel int `json:"feature_level"`
+	Servers      []struct {
+		Name       string `json:"name"`
+		Led        int    `json:"led"`
+		SafeToStop bool   `json:"safe_to_stop"`
+		WhyNot     string `json:"why_not"`
+	} `json:"servers"`
+}
+
+// status asks n how it sees the cluster.
+func (n *Node) status() (status, error) {
+	var page status
 	text, err := n.Get("/clusterz")
 	if err != nil {
-		return err
-	}
-	var page struct {
-		Servers []struct {
-			Name       string `json:"name"`
-			SafeToStop bool   `json:"safe_to_stop"`
-			WhyNot     string `json:"why_not"`
-		} `json:"servers"`
+		return page, err
 	}
 	if err := json.Unmarshal(text, &page); err != nil {
-		return fmt.Errorf("clusterz of %s: %w", n.Name, err)
+		return page, fmt.Errorf("clusterz of %s: %w", n.Name, err)
+	}
+	return page, nil
+}
+
+// safe asks n whether another server can be stopped.
+func (n *Node) safe(other *Node) error {
+	page, err := n.status()
+	if err != nil {
+		return err
 	}
 	for _, s := range page.Servers {
 		if s.Name == other.Name {
@@ -234,6 +244,22 @@ func (n *Node) safe(other *Node) error {
 		}
 	}
 	return fmt.Errorf("%s does not know %s", n.Name, other.Name)
+}
+
+// Led is how many streams each server leads, as this one sees it.
+func (n *Node) Led() (map[string]int, error) {
+	page, err := n.status()
+	led := make(map[string]int)
+	for _, s := range page.Servers {
+		led[s.Name] = s.Led
+	}
+	return led, err
+}
+
+// FeatureLevel is what servers may use, as this one sees it.
+func (n *Node) FeatureLevel() (int, error) {
+	page, err := n.status()
+	return page.FeatureLevel, err
 }
 
 // WaitParted waits until neither of two servers counts the other as there.

@@ -52,9 +52,9 @@ func (l *load) pause(d time.Duration) {
 	}
 }
 
-// retry makes attempts until one succeeds, and returns how many it took and what was wrong with the last one. It goes on
-// when the load is stopped: what was begun is brought to an end.
-func retry(attempt func(context.Context) error) (attempts int, err error) {
+// Retry makes attempts until one succeeds, each with a second of time and a pause after it, and returns how many it took and
+// what was wrong with the last one. It goes on when the load is stopped: what was begun is brought to an end.
+func Retry(attempt func(context.Context) error) (attempts int, err error) {
 	for attempts < attemptsMax {
 		attempts++
 		ctx, cancel := context.WithTimeout(context.Background(), attemptTimeout)

@@ -42,7 +42,7 @@ func (c *Cluster) StartMakers(nc *nats.Conn, count int, pause time.Duration) *Ma
 func (m *Makers) make(name string) {
 	for life := 1; m.running(); life++ {
 		for _, step := range []func(context.Context, string, int) error{m.create, m.fill, m.remove} {
-			if attempts, err := retry(func(ctx context.Context) error { return step(ctx, name, life) }); err != nil {
+			if attempts, err := Retry(func(ctx context.Context) error { return step(ctx, name, life) }); err != nil {
 				m.t.Errorf("life %d of %s: after %d attempts: %v", life, name, attempts, err)
 				return
 			}

@@ -55,6 +55,16 @@ func Main(m *testing.M) int {
 	return code
 }
 
+// This is the program of this run of the tests: what the environment names, or runnel as it is built from this module.
+func This(t testing.TB) Program {
+	t.Helper()
+	p, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 // findProgram takes the program that the environment names, or builds runnel.
 func findProgram() (Program, error) {
 	path := os.Getenv(serverVariable)

@@ -33,7 +33,7 @@ func StartReader(t testing.TB, nc *nats.Conn, stream string) *Reader {
 		t.Fatal(err)
 	}
 	r := &Reader{t: t, stream: stream}
-	_, err = retry(func(ctx context.Context) error {
+	_, err = Retry(func(ctx context.Context) error {
 		consumer, err := js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{})
 		if err == nil {
 			r.cancel, err = consumer.Consume(r.take, jetstream.PullExpiry(4*time.Second), jetstream.PullHeartbeat(time.Second))

@@ -54,7 +54,7 @@ func (c *Cluster) StartRequests(count int, pause time.Duration) *Requests {
 func (r *Requests) ask(nc *nats.Conn, name string, pause time.Duration) {
 	for n := 1; r.running(); n++ {
 		question := Message{name, n}.String()
-		attempts, err := retry(func(ctx context.Context) error {
+		attempts, err := Retry(func(ctx context.Context) error {
 			m, err := nc.RequestWithContext(ctx, echoSubject, []byte(question))
 			if err == nil && string(m.Data) != question {
 				r.t.Errorf("request %q was answered with %q", question, m.Data)

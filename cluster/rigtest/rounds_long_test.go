@@ -9,5 +9,6 @@ const (
 	storms   = 100
 	streams  = 300
 	fives    = 10
+	upgrades = 3
 	resets   = 200
 )

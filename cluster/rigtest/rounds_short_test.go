@@ -8,5 +8,6 @@ const (
 	kills    = 2
 	streams  = 10
 	fives    = 1
+	upgrades = 1
 	resets   = 5
 )

@@ -21,7 +21,7 @@ func (c *Cluster) CreateStream(nc *nats.Conn, name string, replicas int) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	_, err = retry(func(ctx context.Context) error {
+	_, err = Retry(func(ctx context.Context) error {
 		_, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: name, Subjects: []string{name + ".>"}, Replicas: replicas})
 		return err
 	})

@@ -44,7 +44,7 @@ func StartWorkers(t testing.TB, nc *nats.Conn, stream, name string, count int) *
 		load: newLoad(t), stream: stream, name: name, nc: nc,
 		delivered: make(map[Message]int), confirmed: make(map[uint64]bool),
 	}
-	_, err = retry(func(ctx context.Context) (err error) {
+	_, err = Retry(func(ctx context.Context) (err error) {
 		w.consumer, err = js.CreateOrUpdateConsumer(ctx, stream, jetstream.ConsumerConfig{
 			Durable: name, AckPolicy: jetstream.AckExplicitPolicy, AckWait: ackWait, MaxAckPending: 100,
 		})

@@ -55,7 +55,7 @@ func (w *Writers) write(name string) {
 		m := Message{name, n}
 		w.ledger.Try(m)
 		begin := time.Now()
-		attempts, err := retry(func(ctx context.Context) error {
+		attempts, err := Retry(func(ctx context.Context) error {
 			ack, err := w.js.Publish(ctx, w.cfg.Stream+"."+name, m.body(w.cfg.Bytes), jetstream.WithMsgID(m.String()), jetstream.WithRetryAttempts(0))
 			if err == nil {
 				w.ledger.Ack(m, ack.Sequence)

@@ -1,0 +1,97 @@
+//go:build unix
+
+package rigtest_test
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+
+	"runnel/cluster/rigtest"
+)
+
+// old is a server of the version before this one.
+var old = flag.String("old", "", "a server of the version before this one, for the scenarios of upgrades")
+
+// TestUpgrade: servers are replaced one after the other by those of the next version, and by those of the last one again, while
+// clients go on.
+func TestUpgrade(t *testing.T) {
+	if *old == "" {
+		t.Skip("needs a server of the version before: -old FILE")
+	}
+	before, err := rigtest.FindProgram(*old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorldOf(t, rigtest.Config{Servers: 3, Program: &before}, nil)
+	requests, chatter := w.StartRequests(2, slack), w.StartChatter(slack)
+	makers := w.StartMakers(w.Connect(), 1, slack)
+	for range upgrades {
+		for _, p := range []rigtest.Program{rigtest.This(t), before} {
+			for _, n := range w.Nodes {
+				w.replace(n, p)
+				t.Logf("%s runs %s", n.Name, p.Path)
+			}
+			w.whole()
+		}
+	}
+	makers.Stop()
+	requests.Stop()
+	w.verify()
+	chatter.Stop()
+}
+
+// replace has a server run another program, as an operator does it.
+func (w *world) replace(n *rigtest.Node, p rigtest.Program) {
+	w.t.Helper()
+	w.WaitSafe(n)
+	n.LameDuck()
+	n.Use(p)
+	w.writers.Progress(20)
+	n.Start()
+	w.whole()
+}
+
+// TestFeatureLevel: what only some servers know is not used: the level rises when the last one has been replaced by a server that
+// knows more, and not before. Until then each can be replaced by the old one again.
+func TestFeatureLevel(t *testing.T) {
+	this := rigtest.This(t)
+	if this.Dialect == rigtest.Incumbent {
+		t.Skip("there are no feature levels")
+	}
+	w := newWorldOf(t, rigtest.Config{Servers: 3, Program: &this}, nil)
+	next := rigtest.BuildChanged(t, "server/server.go", "featureLevel = ", "featureLevel = 1 + ")
+	level := w.level(func(int) bool { return true })
+	for _, n := range w.Nodes[:2] {
+		w.replace(n, next)
+	}
+	w.replace(w.Nodes[0], this)
+	if got := w.level(func(int) bool { return true }); got != level {
+		t.Errorf("the level is %d before all servers know it, want %d", got, level)
+	}
+	w.replace(w.Nodes[2], next)
+	if got := w.level(func(int) bool { return true }); got != level {
+		t.Errorf("the level is %d before all servers know it, want %d", got, level)
+	}
+	w.replace(w.Nodes[0], next)
+	w.level(func(got int) bool { return got == level+1 })
+	w.verify()
+}
+
+// level waits until all servers say the same of the feature level, and it is one that is wanted.
+func (w *world) level(wanted func(int) bool) int {
+	w.t.Helper()
+	level := 0
+	rigtest.Eventually(w.t, "all servers to agree on the feature level", func() (err error) {
+		if level, err = w.Nodes[0].FeatureLevel(); err != nil {
+			return err
+		}
+		for _, n := range w.Nodes {
+			if got, err := n.FeatureLevel(); err != nil || got != level || got == 0 || !wanted(got) {
+				return fmt.Errorf("%s has %d, %v; %s has %d", n.Name, got, err, w.Nodes[0].Name, level)
+			}
+		}
+		return nil
+	})
+	return level
+}
