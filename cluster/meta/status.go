@@ -87,5 +87,14 @@ func unsettled(members []Peer, voters int, self string) error {
 	return nil
 }
 
+// LeaderCommit is the index of the last entry that is decided while this server leads, else 0.
+func (m *Meta) LeaderCommit() uint64 {
+	g := m.current()
+	if g == nil || g.raft.State() != raft.Leader {
+		return 0
+	}
+	return g.raft.CommitIndex()
+}
+
 // Servers are the members as placement sees them; only the leader knows how much room they have.
 func (m *Meta) Servers() []state.Server { return m.servers(m.View()) }

@@ -197,7 +197,13 @@ func (c *cluster) operate(r *request) (api.Answer, error) {
 
 // reply answers a question of this or another server.
 func (c *cluster) reply(ctx context.Context, q *clustered.Question) *clustered.Reply {
+	if err := c.Await(ctx, q.Position); err != nil && ctx.Err() != nil {
+		return &clustered.Reply{} // a server that will hear of no decision any more goes by what it knows
+	}
 	switch q.Kind {
+	case clustered.KindKnown:
+		c.known(ctx, q)
+		return &clustered.Reply{}
 	case clustered.KindStreams:
 		return c.replyStreams(q)
 	case clustered.KindUsage:

@@ -148,7 +148,7 @@ func (a *account) isSystem() bool {
 // Lead is called. Nothing is told to a service without a Cluster.
 func (s *Service) Opened(log *store.Stream) {
 	c := s.cluster
-	r := &replica{cluster: c, log: log}
+	r := &replica{cluster: c, log: log, gone: make(chan struct{})}
 	c.mu.Lock()
 	c.replicas[log.ID()] = r
 	c.mu.Unlock()
@@ -182,7 +182,10 @@ func (s *Service) Closed(id uint64) {
 	r.settle()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.replicas, id)
+	if c.replicas[id] == r {
+		delete(c.replicas, id)
+		close(r.gone)
+	}
 }
 
 // replica returns the replica of a stream, nil if this server has none.

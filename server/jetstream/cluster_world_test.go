@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -39,6 +40,8 @@ type world struct {
 	mu      sync.Mutex // guards everything below
 	meta    int        // who leads the meta group, nobody for none
 	streams map[string]*clustered.Assignment
+	changes uint64 // of streams
+	late    bool   // members learn of changes by others only when they wait for that
 	groups  map[uint64]*group
 	nextID  uint64
 }
@@ -55,6 +58,10 @@ type member struct {
 	service *jetstream.Service
 	tags    []string
 	down    bool // as the others see it; the world's mu guards it
+	// What it knows of streams, after how many changes, and what it does once it knows more. The world's mu guards it.
+	streams map[string]*clustered.Assignment
+	changes uint64
+	todo    []func()
 }
 
 // newWorld starts servers, the first of which leads the meta group.
@@ -222,7 +229,7 @@ func (m *member) Speaks() bool { return m.number == 0 }
 func (m *member) Stream(account, name string) (*clustered.Assignment, bool) {
 	m.world.mu.Lock()
 	defer m.world.mu.Unlock()
-	a := m.world.streams[account+"/"+name]
+	a := m.streams[account+"/"+name]
 	return a, a != nil
 }
 
@@ -230,7 +237,7 @@ func (m *member) Streams(account string) []*clustered.Assignment {
 	m.world.mu.Lock()
 	defer m.world.mu.Unlock()
 	var list []*clustered.Assignment
-	for _, a := range m.world.streams {
+	for _, a := range m.streams {
 		if a.Account == account {
 			list = append(list, a)
 		}
@@ -294,12 +301,45 @@ func (m *member) Status(id uint64) (clustered.Status, bool) {
 	return g.status(), true
 }
 
+// changeLocked changes a stream, or removes it if a is nil. The member by knows that at once. The world's mu is held.
+func (w *world) changeLocked(by *member, key string, a *clustered.Assignment) {
+	w.streams = maps.Clone(w.streams)
+	if w.streams[key] = a; a == nil {
+		delete(w.streams, key)
+	}
+	w.changes++
+	for _, m := range w.members {
+		if m == by || !w.late {
+			m.streams, m.changes = w.streams, w.changes
+		}
+	}
+}
+
+func (m *member) Position() uint64 {
+	m.world.mu.Lock()
+	defer m.world.mu.Unlock()
+	return m.changes
+}
+
+func (m *member) Await(_ context.Context, position uint64) error {
+	m.world.mu.Lock()
+	defer m.world.mu.Unlock()
+	if position > m.changes {
+		m.streams, m.changes = m.world.streams, m.world.changes
+		for _, f := range m.todo {
+			go f()
+		}
+		m.todo = nil
+	}
+	return nil
+}
+
 func (m *member) Create(_ context.Context, account string, cfg config.Stream, l clustered.Limits) (*clustered.Assignment, error) {
-	return m.world.assign(account, cfg, l)
+	return m.world.assign(m, account, cfg, l)
 }
 
 // assign gives a stream to the members from the first on.
-func (w *world) assign(account string, cfg config.Stream, l clustered.Limits) (*clustered.Assignment, error) {
+func (w *world) assign(by *member, account string, cfg config.Stream, l clustered.Limits) (*clustered.Assignment, error) {
 	w.mu.Lock()
 	key := account + "/" + cfg.Name
 	if a := w.streams[key]; a != nil {
@@ -329,7 +369,8 @@ func (w *world) assign(account string, cfg config.Stream, l clustered.Limits) (*
 		a.Peers = append(a.Peers, w.members[(first+i)%len(w.members)].node.ID)
 	}
 	g := newGroup(w, a)
-	w.streams[key], w.groups[a.ID] = a, g
+	w.groups[a.ID] = g
+	w.changeLocked(by, key, a)
 	w.mu.Unlock()
 	if err := g.open(); err != nil {
 		return nil, err
@@ -343,7 +384,7 @@ func (m *member) Update(_ context.Context, account string, cfg config.Stream, _ 
 	defer m.world.mu.Unlock()
 	a := *m.world.streams[account+"/"+cfg.Name]
 	a.Config = cfg
-	m.world.streams[account+"/"+cfg.Name] = &a
+	m.world.changeLocked(m, account+"/"+cfg.Name, &a)
 	return &a, nil
 }
 
@@ -351,18 +392,30 @@ func (m *member) Delete(_ context.Context, a *clustered.Assignment) error {
 	w := m.world
 	w.mu.Lock()
 	g := w.groups[a.ID]
-	delete(w.streams, a.Account+"/"+a.Config.Name)
-	delete(w.groups, a.ID)
-	w.mu.Unlock()
 	if g == nil {
+		w.mu.Unlock()
 		return api.NewError(api.StreamNotFound)
 	}
+	w.changeLocked(m, a.Account+"/"+a.Config.Name, nil)
+	delete(w.groups, a.ID)
+	late := w.late
+	w.mu.Unlock()
 	g.close()
 	for _, i := range g.members() {
-		w.members[i].service.Closed(a.ID)
-		if err := w.members[i].store.Delete(g.logs[i]); err != nil {
-			return err
+		o := w.members[i]
+		leave := func() {
+			o.service.Closed(a.ID)
+			if err := o.store.Delete(g.logs[i]); err != nil {
+				w.t.Error(err)
+			}
 		}
+		if o == m || !late {
+			leave()
+			continue
+		}
+		w.mu.Lock()
+		o.todo = append(o.todo, leave)
+		w.mu.Unlock()
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ import (
 type replica struct {
 	cluster *cluster
 	log     *store.Stream
+	gone    chan struct{} // closed when the server does not have it any more
 
 	mu     sync.Mutex // guards everything below
 	term   uint64     // in which it is to be led here, 0 for not

@@ -150,6 +150,18 @@ func (r *Replication) replica(v *state.View, p *group.Peer) clustered.Replica {
 	}
 }
 
+// Position implements clustered.Cluster.
+func (r *Replication) Position() uint64 { return r.view().Index() }
+
+// Await implements clustered.Cluster.
+func (r *Replication) Await(ctx context.Context, position uint64) error {
+	m := r.meta.Load()
+	if m == nil {
+		return errStarting
+	}
+	return m.Await(ctx, position)
+}
+
 // Create implements clustered.Cluster.
 func (r *Replication) Create(ctx context.Context, account string, cfg config.Stream, l clustered.Limits) (*clustered.Assignment, error) {
 	return r.propose(ctx, &state.CreateStream{Account: account, Config: cfg, Limits: limits(l), Created: time.Now().UnixNano()})

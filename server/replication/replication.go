@@ -166,7 +166,7 @@ func (r *Replication) Start(service Service, open func(*transport.Transport, *me
 	}
 	m, err := meta.Open(meta.Config{
 		Self: r.cfg.Self, FS: vfs.Disk{}, Dir: filepath.Join(r.cfg.Dir, metaFolder),
-		Raft:     func() raft.Transport { return r.transport.Group(0, transport.GroupOptions{}) },
+		Raft:     func() raft.Transport { return r.transport.Group(0, transport.GroupOptions{Commit: r.decided}) },
 		Campaign: func() error { return r.transport.TimeoutNow(0) },
 		Reached:  func(voters []string, node string) bool { return r.transport.Reach().Majority(voters, node) },
 		Calls:    calls{r.transport}, Connected: r.reached, Expected: r.cfg.Size, UniqueTag: r.cfg.UniqueTag,
@@ -186,6 +186,14 @@ func (r *Replication) Start(service Service, open func(*transport.Transport, *me
 	r.running.Go(r.spread)
 	r.running.Go(func() { r.watchMeta(m, service) })
 	return nil
+}
+
+// decided is how far the meta group has decided, while this server leads it: so others hear at once of what was decided last.
+func (r *Replication) decided() uint64 {
+	if m := r.meta.Load(); m != nil {
+		return m.LeaderCommit()
+	}
+	return 0
 }
 
 // Resign hands over what this server leads, the meta group too; it leads nothing more then. It returns when that is done, or the

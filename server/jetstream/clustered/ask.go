@@ -14,8 +14,8 @@ import (
 // Kind is what a question is about.
 type Kind string
 
-// The kinds of questions. All but KindUsage and KindStreams are about one stream, by its id, and answered by the server that
-// leads it; others reply that they do not.
+// The kinds of questions. All but KindUsage, KindStreams and KindKnown are about one stream, by its id, and answered by the server
+// that leads it; others reply that they do not.
 const (
 	// KindInfo asks for the info of a stream.
 	KindInfo Kind = "info"
@@ -29,11 +29,17 @@ const (
 	KindConfigure Kind = "configure"
 	// KindRestore has a stream that is new take a backup in, which comes under the id in Restore.
 	KindRestore Kind = "restore"
+	// KindKnown waits until the server has done what was decided about a stream: it has let go of one that was deleted, and its
+	// clients reach the one that leads it.
+	KindKnown Kind = "known"
 )
 
 // Question is what a server asks of another one.
 type Question struct {
-	Kind    Kind           `json:"kind"`
+	Kind Kind `json:"kind"`
+	// Position is what the server has to know before it answers; see Cluster.Position.
+	Position uint64 `json:"position,omitempty"`
+
 	Account string         `json:"account,omitempty"`
 	Names   []string       `json:"names,omitempty"`
 	ID      uint64         `json:"id,omitempty"`
@@ -120,7 +126,7 @@ const (
 
 // Leader asks whoever leads a stream, and waits until somebody does or the context ends.
 func (a *Asker) Leader(ctx context.Context, s *Assignment, q *Question) (*Reply, error) {
-	q.ID, q.Account = s.ID, s.Account
+	q.ID, q.Account, q.Position = s.ID, s.Account, a.Cluster.Position()
 	for pause := leaderPauseLeast; ; pause = min(2*pause, leaderPauseMost) {
 		for _, r := range a.All(ctx, a.candidates(s), q) {
 			if r.Led {

@@ -42,6 +42,11 @@ func (c *calls) String() string {
 	return fmt.Sprint(c.list)
 }
 
+// position is how far the servers know what was decided.
+const position = 12
+
+func (n *net) Position() uint64 { return position }
+
 func (n *net) Members() (list []clustered.Member) {
 	for _, id := range []string{"a", "b", "c", "d"} {
 		list = append(list, clustered.Member{Node: clustered.Node{ID: id}, Online: !n.down[id]})
@@ -66,6 +71,9 @@ func newNet(leader string, down map[string]bool, leads func(node string) bool) (
 		askers[id] = &clustered.Asker{Cluster: n, Local: func(_ context.Context, q *clustered.Question) *clustered.Reply {
 			if q.Kind == clustered.KindUsage {
 				return &clustered.Reply{Usage: &api.Usage{Consumers: 1}}
+			}
+			if q.Position != position { // a server that is behind answers something else
+				return &clustered.Reply{}
 			}
 			return &clustered.Reply{Led: leads(id), Streams: []*api.StreamInfo{{Config: &config.Stream{Name: id + fmt.Sprint(q.ID)}}}}
 		}}

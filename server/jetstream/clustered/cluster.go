@@ -112,6 +112,11 @@ type Cluster interface {
 	// itself is exact; what of others, only the leader knows well.
 	Status(id uint64) (Status, bool)
 
+	// Position tells how far this server knows what was decided. Once a change here has returned, its own decision is known.
+	Position() uint64
+	// Await waits until this server knows what was decided up to a position that some server has told, or the context ends.
+	Await(ctx context.Context, position uint64) error
+
 	// Create assigns a new stream, or finds that there is one just like it. The configuration is valid by itself; the meta group
 	// decides whether it fits beside other streams and what the account may have, and which servers get it.
 	Create(ctx context.Context, account string, cfg config.Stream, limits Limits) (*Assignment, error)

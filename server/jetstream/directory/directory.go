@@ -30,6 +30,8 @@ const (
 	LeaderWait = 5 * time.Second
 	// gatherWait is how long it is waited for what other servers have. What is missing then is said to be.
 	gatherWait = 2 * time.Second
+	// knownWait is how long it is waited for other servers to know what was decided.
+	knownWait = time.Second
 	// operateWait is how long a change of leaders or servers may take.
 	operateWait = 4 * time.Second
 )
@@ -78,8 +80,21 @@ func (d *Directory) Create(account string, cfg config.Stream, l clustered.Limits
 	if err != nil {
 		return nil, false, err
 	}
-	info, err = d.ask(ctx, a, &clustered.Question{Kind: clustered.KindInfo})
-	return info, !existed && err == nil, err
+	if info, err = d.ask(ctx, a, &clustered.Question{Kind: clustered.KindInfo}); err != nil {
+		return nil, false, err
+	}
+	d.spread(a)
+	return info, !existed, nil
+}
+
+// spread waits until all servers that can be reached know what was decided about a stream, but not for long. Who has asked for it
+// may make his next request in the belief that it is done, of any server.
+func (d *Directory) spread(a *clustered.Assignment) {
+	ctx, cancel := context.WithTimeout(d.Context, knownWait)
+	defer cancel()
+	d.Asker.All(ctx, d.Asker.Online(), &clustered.Question{
+		Kind: clustered.KindKnown, Position: d.Cluster.Position(), Account: a.Account, Names: []string{a.Config.Name}, ID: a.ID,
+	})
 }
 
 // ask puts a question to whoever leads a stream, and returns the info that is the answer.
@@ -126,7 +141,11 @@ func (d *Directory) Update(account string, cfg config.Stream, l clustered.Limits
 
 // reconfigured has a stream's leader take what is assigned, and returns the stream's info.
 func (d *Directory) reconfigured(ctx context.Context, a *clustered.Assignment) (*api.StreamInfo, error) {
-	return d.ask(ctx, a, &clustered.Question{Kind: clustered.KindConfigure, Config: &a.Config})
+	info, err := d.ask(ctx, a, &clustered.Question{Kind: clustered.KindConfigure, Config: &a.Config})
+	if err == nil {
+		d.spread(a)
+	}
+	return info, err
 }
 
 // Restore makes a stream with the configuration that it has until it is whole, and has its leader take a backup in which comes
@@ -161,7 +180,10 @@ func (d *Directory) Delete(account, name string) error {
 	}
 	ctx, cancel := context.WithTimeout(d.Context, LeaderWait)
 	defer cancel()
-	return d.Cluster.Delete(ctx, a)
+	if err = d.Cluster.Delete(ctx, a); err == nil {
+		d.spread(a)
+	}
+	return err
 }
 
 // find returns the streams of an account by name, only those with a subject that overlaps the pattern if it is not empty.
