@@ -66,6 +66,15 @@ func (g *Group) Leader() string {
 	return string(leader)
 }
 
+// Silence is how long ago this replica has heard of a leader, 0 if it never has.
+func (g *Group) Silence() time.Duration {
+	at := g.raft.LastContact()
+	if at.IsZero() {
+		return 0
+	}
+	return time.Since(at)
+}
+
 // LeaderCommit is the commit index while this replica leads, else 0.
 func (g *Group) LeaderCommit() uint64 {
 	if g.raft.State() != raft.Leader {

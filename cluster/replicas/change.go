@@ -72,6 +72,7 @@ func (r *replica) toSolo(a *state.Assignment, t *store.Stream) error {
 // rejoin gives up a replica that is not what it should be: once it has no vote any more, it begins as one that has nothing.
 func (r *replica) rejoin(a *state.Assignment, t *store.Stream, why error) error {
 	r.opened(t)
+	r.handOver()
 	r.shutGroup()
 	if !r.h.caught.Load() || a.Solo() {
 		return nil

@@ -65,6 +65,10 @@ func (h *Replicas) look(now time.Time) {
 		if g == nil {
 			continue
 		}
+		if r.agreed.Load().Err() != nil {
+			r.again() // it has been damaged, perhaps while nothing was applied: it is given up, and led elsewhere
+			continue
+		}
 		if r.preferred.Load() {
 			preferred++
 		}
@@ -78,6 +82,7 @@ func (h *Replicas) look(now time.Time) {
 	}
 	h.moves.judge(led, preferred)
 	h.lookAtDisk(now, led)
+	h.doubts.resolve(now, h)
 }
 
 // lookAsLeader has the group managed and compared from time to time.
@@ -113,11 +118,14 @@ func (r *replica) lookAsLeader(now time.Time, g *group.Group) {
 // lookForLeader campaigns for a group whose leader is dead. Only a follower with a vote does so that reaches a majority itself, and
 // one after the other, beginning with the one that a hash picks: so no two of them do it at the same time, and groups are spread over those
 // that are left. One whose log is too short fails, and the next one tries.
+// A server that can be reached is asked when its leader has been silent for long, see quiet.
 func (r *replica) lookForLeader(now time.Time, g *group.Group, leader string, reach *transport.Reach) {
 	w := &r.watch
 	voters := *r.voters.Load()
-	// Who reaches the leader leaves it to those who do not to find out whether they are the majority.
-	if leader != "" && (reach.Reaches(r.h.cfg.Self, leader) || reach.Majority(voters, leader)) || !r.votes(voters) {
+	// Who reaches the leader leaves it to those who do not to find out whether they are the majority, unless the leader's own
+	// server says that it leads no more.
+	there := leader != "" && (reach.Reaches(r.h.cfg.Self, leader) || reach.Majority(voters, leader))
+	if !r.votes(voters) || there && !r.quiet(g, leader) {
 		w.missing, w.tries, w.alone, w.told = time.Time{}, 0, time.Time{}, false
 		return
 	}

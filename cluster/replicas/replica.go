@@ -21,12 +21,14 @@ type replica struct {
 	h  *Replicas
 	id uint64
 
-	group     atomic.Pointer[group.Group] // nil while none is open
-	voters    atomic.Pointer[[]string]    // of the group, as applied here
-	changes   atomic.Uint64               // counts entries
-	preferred atomic.Bool                 // this server is to lead
-	hot       atomic.Int64                // until when the members may not be as assigned, in nanoseconds since 1970
-	watch     watch                       // used by lookAround alone
+	group     atomic.Pointer[group.Group]  // nil while none is open
+	agreed    atomic.Pointer[store.Stream] // that of the group which was opened last
+	voters    atomic.Pointer[[]string]     // of the group, as applied here
+	changes   atomic.Uint64                // counts entries
+	preferred atomic.Bool                  // this server is to lead
+	hot       atomic.Int64                 // until when the members may not be as assigned, in nanoseconds since 1970
+	vacant    atomic.Pointer[string]       // the server that was thought to lead and says that nobody does; nil for none
+	watch     watch                        // used by lookAround alone
 
 	mu       sync.Mutex // guards what follows; nobody is called while it is held
 	want     *state.Assignment
@@ -204,8 +206,8 @@ func (r *replica) leave(t *store.Stream) error {
 // handOverTime bounds how long a replica that goes tries to find somebody who leads after it.
 const handOverTime = 3 * time.Second
 
-// handOver lets another server lead a stream that stays with others but not here: to them this server is well, and they would wait
-// for a leader who is silent until their patience ends.
+// handOver lets another server lead a stream that stays with others but not here, or whose replica here is damaged: to them this server
+// is well, and they would wait for a leader who is silent until they ask.
 func (r *replica) handOver() {
 	g := r.group.Load()
 	if g == nil || g.Leader() != r.h.cfg.Self || r.h.cfg.Meta.View().StreamByID(r.id) == nil {
@@ -214,7 +216,7 @@ func (r *replica) handOver() {
 	ctx, cancel := context.WithTimeout(r.h.ctx, handOverTime)
 	defer cancel()
 	if err := g.StepDown(ctx, ""); err != nil {
-		r.h.logger.Warn("a stream goes from here, and nobody takes over to lead it", "id", r.id, "error", err)
+		r.h.logger.Warn("a stream cannot be led here any more, and nobody takes over", "id", r.id, "error", err)
 	}
 }
 
@@ -307,6 +309,7 @@ func (r *replica) open(a *state.Assignment, t *store.Stream) error {
 		_ = tg.Close()
 		return err
 	}
+	r.agreed.Store(t)
 	r.group.Store(g)
 	t.SetProposer(proposer{g})
 	alone := slices.Equal(*r.voters.Load(), []string{r.h.cfg.Self})

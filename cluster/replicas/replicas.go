@@ -71,6 +71,7 @@ type Replicas struct {
 	once   sync.Once
 	moves  pace // of leaderships
 	room   room // on the disk
+	doubts doubts
 
 	mu  sync.Mutex // guards all; taken before that of a replica
 	all map[uint64]*replica
@@ -105,6 +106,7 @@ func Open(cfg Config) (*Replicas, error) {
 	cfg.Transport.Handle(serviceLeave, h.serveLeave)
 	cfg.Transport.Handle(serviceHash, h.serveHash)
 	cfg.Transport.Handle(serviceRoom, h.serveRoom)
+	cfg.Transport.Handle(serviceVacant, h.serveVacant)
 	h.unwind = append(h.unwind, cfg.Meta.Watch(h.changed), cfg.Transport.Watch(h.peerChanged))
 	h.review()
 	h.wg.Go(h.catchUp)
