@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -32,23 +33,22 @@ func (s *Server) openJetStream(o *conf.Options) error {
 	}
 	dir := filepath.Join(js.StoreDir, storeFolder)
 	spool := filepath.Join(js.StoreDir, spoolFolder)
-	for _, d := range [...]string{dir, spool} {
-		if err := os.MkdirAll(d, 0o750); err != nil {
-			return fmt.Errorf("jetstream: store directory: %w", err)
-		}
+	// What clients send to be restored is on its way only, and on the real disk in any case.
+	if err := errors.Join(s.host.Disk.MkdirAll(dir), os.MkdirAll(spool, 0o750)); err != nil {
+		return fmt.Errorf("jetstream: store directory: %w", err)
 	}
 	cfg, err := storeConfig(js, dir, s.logger)
 	if err != nil {
 		return fmt.Errorf("jetstream: %w", err)
 	}
-	cfg.OnFailed = s.storeFailed
+	cfg.FS, cfg.OnFailed = s.host.Disk, s.storeFailed
 	began := time.Now()
 	opened, report, err := store.Open(cfg)
 	if err != nil {
 		return fmt.Errorf("jetstream: open the store in %s: %w", dir, err)
 	}
 	s.store = opened
-	c := capacity.Of(js, dir, opened)
+	c := capacity.Of(js, s.host.Disk, dir, opened)
 	s.capacity.Store(&c)
 	logReport(s.logger, dir, report, len(opened.Streams()))
 	if err := s.newReplication(o, c, report.New); err != nil {
@@ -191,7 +191,7 @@ func (s *Server) serveLimits(o *conf.Options) {
 	if s.jetstream == nil {
 		return
 	}
-	c := capacity.Of(o.JetStream, filepath.Join(o.JetStream.StoreDir, storeFolder), s.store)
+	c := capacity.Of(o.JetStream, s.host.Disk, filepath.Join(o.JetStream.StoreDir, storeFolder), s.store)
 	s.capacity.Store(&c)
 	s.jetstream.SetLimits(jetStreamLimits(o.JetStream, c))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 
 	"runnel/cluster/meta"
@@ -12,7 +11,6 @@ import (
 	"runnel/cluster/replicas"
 	"runnel/cluster/transport"
 	"runnel/conf"
-	"runnel/jetlog/vfs"
 	"runnel/server/capacity"
 	"runnel/server/jetstream/clustered"
 	"runnel/server/replication"
@@ -42,10 +40,10 @@ func (s *Server) newReplication(o *conf.Options, c capacity.Capacity, fresh bool
 		return nil
 	}
 	dir := filepath.Join(o.JetStream.StoreDir, replicationFolder)
-	if err := os.MkdirAll(dir, 0o750); err != nil {
+	if err := s.host.Disk.MkdirAll(dir); err != nil {
 		return fmt.Errorf("jetstream: directory of the cluster: %w", err)
 	}
-	if fresh && meta.HasNodeID(vfs.Disk{}, dir) {
+	if fresh && meta.HasNodeID(s.host.Disk, dir) {
 		return fmt.Errorf("jetstream: what this server has stored is gone, but not who it is in the cluster: it may have forgotten what it has "+
 			"confirmed. Restore the store, or remove %s too, so that the server joins as a new one", dir)
 	}
@@ -54,7 +52,7 @@ func (s *Server) newReplication(o *conf.Options, c capacity.Capacity, fresh bool
 		Lookup: net.DefaultResolver.LookupHost, Local: net.InterfaceAddrs,
 	}
 	s.replicated.Replication, err = replication.New(replication.Config{
-		Dir: dir,
+		Disk: s.host.Disk, Dir: dir, MetaLog: s.host.MetaLog,
 		Self: metastate.Member{
 			Name: s.Name(), Cluster: o.Cluster.Name, Tags: o.ServerTags, Level: featureLevel,
 			MaxStoreBytes: c.StoreBytes, MaxMemoryBytes: c.MemoryBytes, MaxReplicated: max(o.JetStream.Limits.MaxHAAssets, 0),
@@ -78,7 +76,7 @@ func (s *Server) replicationUsage() meta.Usage {
 		u.MemoryBytes += int64(a.Usage.Memory)
 	}
 	u.Streams, u.Full = len(s.store.Streams()), s.store.Full()
-	if free, err := (vfs.Disk{}).FreeBytes(s.state.Load().options.JetStream.StoreDir); err == nil {
+	if free, err := s.host.Disk.FreeBytes(s.state.Load().options.JetStream.StoreDir); err == nil {
 		u.FreeBytes = free
 	}
 	return u

@@ -42,6 +42,7 @@ const (
 
 // Server is a running server. Its methods are safe for concurrent use.
 type Server struct {
+	host   Host
 	logger *slog.Logger
 	id     string // public key of this run, as nkeys writes it
 	xkey   string // public key that others may seal messages to us with
@@ -95,7 +96,10 @@ type counts struct {
 
 // Open starts a server. It returns once all listeners are bound, or with an error and nothing left running.
 // The options must be valid ([conf.Options.Validate]) and are not changed; a nil logger logs nothing.
-func Open(o *conf.Options, logger *slog.Logger) (*Server, error) {
+func Open(o *conf.Options, logger *slog.Logger) (*Server, error) { return OpenOn(Host{}, o, logger) }
+
+// OpenOn is [Open] on another host than this machine.
+func OpenOn(h Host, o *conf.Options, logger *slog.Logger) (*Server, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
@@ -103,6 +107,7 @@ func Open(o *conf.Options, logger *slog.Logger) (*Server, error) {
 		return nil, conf.Errors(missing)
 	}
 	s := &Server{
+		host:     h.complete(),
 		logger:   logger,
 		start:    time.Now(),
 		registry: accounts.NewRegistry(),

@@ -21,13 +21,13 @@ type Capacity struct{ MemoryBytes, StoreBytes int64 }
 // Of returns what the options say, and where they leave it to the machine three quarters of what there is:
 // of the memory that the process may use, and of the disk that is free or has our messages already. What cannot be
 // found out is no limit.
-func Of(js *conf.JetStream, dir string, opened *store.Store) Capacity {
+func Of(js *conf.JetStream, disk vfs.FS, dir string, opened *store.Store) Capacity {
 	c := Capacity{js.MaxMemoryBytes, js.MaxStoreBytes}
 	if c.MemoryBytes < 0 {
 		c.MemoryBytes = threeQuarters(usableMemory(debug.SetMemoryLimit(-1), os.ReadFile))
 	}
 	if c.StoreBytes < 0 {
-		free, err := vfs.Disk{}.FreeBytes(dir)
+		free, err := disk.FreeBytes(dir)
 		if err != nil {
 			return c
 		}

@@ -35,8 +35,11 @@ const metaFolder = "meta"
 
 // Config is what replication on a server is made of.
 type Config struct {
-	// Dir is a folder of its own, which exists. The node id is kept there, and the meta group.
-	Dir string
+	// Disk has Dir, a folder of its own, which exists. The node id is kept there, and the meta group.
+	Disk vfs.FS
+	Dir  string
+	// MetaLog is [meta.Config.Store]; nil only on the real disk.
+	MetaLog func(dir string) (meta.Store, error)
 	// Self says what this server is: its name and cluster, tags, limits, feature level. The node is filled in.
 	Self state.Member
 	// ClusterName returns the name of the cluster as it is now.
@@ -109,7 +112,7 @@ type Replication struct {
 
 // New makes the transport, so that links can come. The node id is drawn at the first start.
 func New(cfg Config) (*Replication, error) {
-	node, err := meta.NodeID(vfs.Disk{}, cfg.Dir)
+	node, err := meta.NodeID(cfg.Disk, cfg.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("replication: %w", err)
 	}
@@ -165,7 +168,7 @@ func (r *Replication) Start(service Service, open func(*transport.Transport, *me
 		return errors.New("replication was closed before it began")
 	}
 	m, err := meta.Open(meta.Config{
-		Self: r.cfg.Self, FS: vfs.Disk{}, Dir: filepath.Join(r.cfg.Dir, metaFolder),
+		Self: r.cfg.Self, FS: r.cfg.Disk, Dir: filepath.Join(r.cfg.Dir, metaFolder), Store: r.cfg.MetaLog,
 		Raft:     func() raft.Transport { return r.transport.Group(0, transport.GroupOptions{Commit: r.decided}) },
 		Campaign: func() error { return r.transport.TimeoutNow(0) },
 		Reached:  func(voters []string, node string) bool { return r.transport.Reach().Majority(voters, node) },

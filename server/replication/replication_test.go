@@ -19,6 +19,7 @@ import (
 	"runnel/cluster/transport"
 	"runnel/jetlog/config"
 	"runnel/jetlog/store"
+	"runnel/jetlog/vfs"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
 	"runnel/server/replication"
@@ -116,7 +117,8 @@ func start(t *testing.T, names ...string) map[string]*server {
 	servers := make(map[string]*server)
 	for _, name := range names {
 		r, err := replication.New(replication.Config{
-			Dir: t.TempDir(), Self: state.Member{Name: name, Cluster: "c", Level: 1, MaxStoreBytes: -1, MaxMemoryBytes: -1},
+			Disk: vfs.Disk{},
+			Dir:  t.TempDir(), Self: state.Member{Name: name, Cluster: "c", Level: 1, MaxStoreBytes: -1, MaxMemoryBytes: -1},
 			ClusterName: func() string { return "c" }, Size: func() int { return len(names) },
 			Usage:  func() meta.Usage { return meta.Usage{FreeBytes: 1000, Full: name == "c"} },
 			Logger: slog.New(slog.DiscardHandler),
@@ -169,7 +171,8 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // come before.
 func TestBeforeStart(t *testing.T) {
 	r, err := replication.New(replication.Config{
-		Dir: t.TempDir(), Self: state.Member{Name: "a", Level: 1}, ClusterName: func() string { return "c" },
+		Disk: vfs.Disk{},
+		Dir:  t.TempDir(), Self: state.Member{Name: "a", Level: 1}, ClusterName: func() string { return "c" },
 		Size: func() int { return 3 }, Usage: func() meta.Usage { return meta.Usage{} }, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

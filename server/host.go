@@ -1,0 +1,23 @@
+package server
+
+import (
+	"runnel/cluster/meta"
+	"runnel/jetlog/vfs"
+)
+
+// Host is where a server keeps its streams, and in a cluster what the servers have agreed on. The zero Host is this machine's disk.
+// Another one is for simulations: a disk in memory can lose its power (see [vfs.Memory]), where a process can only be killed.
+type Host struct {
+	// Disk is the file system below store_dir. Nil is the real one.
+	Disk vfs.FS
+	// MetaLog opens the log of the meta group below a directory. Nil is a file, which has to be on the real disk.
+	MetaLog func(dir string) (meta.Store, error)
+}
+
+// complete fills in what was left out.
+func (h Host) complete() Host {
+	if h.Disk == nil {
+		h.Disk = vfs.Disk{}
+	}
+	return h
+}
