@@ -25,21 +25,22 @@ type layer struct {
 }
 
 const (
-	compress = "github.com/klauspost/compress"
-	crypto   = "golang.org/x/crypto"
-	hdr      = "github.com/HdrHistogram/hdrhistogram-go"
-	nuid     = "github.com/nats-io/nuid"
-	natsgo   = "github.com/nats-io/nats.go"
-	natsjwt  = "github.com/nats-io/jwt/v2"
-	nkeys    = "github.com/nats-io/nkeys"
-	hclog    = "github.com/hashicorp/go-hclog"
-	raft     = "github.com/hashicorp/raft"
-	raftbolt = "github.com/hashicorp/raft-boltdb"
-	gjson    = "github.com/tidwall/gjson"
-	metrics  = "github.com/prometheus/client_golang github.com/prometheus/client_model"
-	ws       = "github.com/coder/websocket"
-	xsys     = "golang.org/x/sys"
-	xterm    = "golang.org/x/term"
+	compress  = "github.com/klauspost/compress"
+	crypto    = "golang.org/x/crypto"
+	hdr       = "github.com/HdrHistogram/hdrhistogram-go"
+	nuid      = "github.com/nats-io/nuid"
+	natsgo    = "github.com/nats-io/nats.go"
+	natsjwt   = "github.com/nats-io/jwt/v2"
+	nkeys     = "github.com/nats-io/nkeys"
+	porcupine = "github.com/anishathalye/porcupine"
+	hclog     = "github.com/hashicorp/go-hclog"
+	raft      = "github.com/hashicorp/raft"
+	raftbolt  = "github.com/hashicorp/raft-boltdb"
+	gjson     = "github.com/tidwall/gjson"
+	metrics   = "github.com/prometheus/client_golang github.com/prometheus/client_model"
+	ws        = "github.com/coder/websocket"
+	xsys      = "golang.org/x/sys"
+	xterm     = "golang.org/x/term"
 )
 
 // layers is the architecture as a table, from the ground up. A package that is not in it does not
@@ -177,6 +178,9 @@ var layers = []layer{
 	// 6: thin mains, and what knows a server only over the wire.
 	{"bench/verify", "", ""},
 	{"bench", "bench/verify", natsgo + " " + hdr},
+	{"chaos/history", "", ""},
+	{"chaos/check", "chaos/history", porcupine},
+	{"chaos/report", "chaos/history chaos/check", ""},
 	{"client", "", natsgo},
 	{"cmd/runnel", "conf cluster/survey jetlog/dump jetlog/rescue jetlog/store server/logs server bench client", xsys + " " + xterm},
 	{".ci/ratchet", "", ""},
