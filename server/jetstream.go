@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -33,10 +32,6 @@ func (s *Server) openJetStream(o *conf.Options) error {
 	}
 	dir := filepath.Join(js.StoreDir, storeFolder)
 	spool := filepath.Join(js.StoreDir, spoolFolder)
-	// What clients send to be restored is on its way only, and on the real disk in any case.
-	if err := errors.Join(s.host.Disk.MkdirAll(dir), os.MkdirAll(spool, 0o750)); err != nil {
-		return fmt.Errorf("jetstream: store directory: %w", err)
-	}
 	cfg, err := storeConfig(js, dir, s.logger)
 	if err != nil {
 		return fmt.Errorf("jetstream: %w", err)
@@ -48,6 +43,11 @@ func (s *Server) openJetStream(o *conf.Options) error {
 		return fmt.Errorf("jetstream: open the store in %s: %w", dir, err)
 	}
 	s.store = opened
+	// After the store, which makes its directories so that a power cut leaves them. What clients send to be restored is on its way
+	// only, and on the real disk in any case.
+	if err := os.MkdirAll(spool, 0o750); err != nil {
+		return fmt.Errorf("jetstream: store directory: %w", err)
+	}
 	c := capacity.Of(js, s.host.Disk, dir, opened)
 	s.capacity.Store(&c)
 	logReport(s.logger, dir, report, len(opened.Streams()))

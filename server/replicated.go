@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -40,7 +41,7 @@ func (s *Server) newReplication(o *conf.Options, c capacity.Capacity, fresh bool
 		return nil
 	}
 	dir := filepath.Join(o.JetStream.StoreDir, replicationFolder)
-	if err := s.host.Disk.MkdirAll(dir); err != nil {
+	if err := errors.Join(s.host.Disk.MkdirAll(dir), s.host.Disk.SyncDir(o.JetStream.StoreDir)); err != nil {
 		return fmt.Errorf("jetstream: directory of the cluster: %w", err)
 	}
 	if fresh && meta.HasNodeID(s.host.Disk, dir) {

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"runnel/cluster/meta"
+	"runnel/cluster/meta/metatest"
+	"runnel/jetlog/vfs"
 	"runnel/server"
 	"runnel/server/servertest"
 )
@@ -43,5 +46,28 @@ func TestStoreIsGone(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestPowerCutAfterTheFirstStart cuts the power as soon as a server has started: who it is in its cluster, and that it has a store,
+// is known when it is back.
+func TestPowerCutAfterTheFirstStart(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "data")
+	options := servertest.Options(t, fmt.Sprintf(
+		"server_name: a\njetstream { store_dir: %q }\ncluster { name: C, listen: \"127.0.0.1:-1\" }", dir))
+	disk, log := vfs.NewMemory(), &metatest.Store{}
+	s, err := server.OpenOn(server.Host{Disk: disk, MetaLog: func(string) (meta.Store, error) { return log, nil }}, options, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := disk.PowerCut(vfs.Lose)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !meta.HasNodeID(left, filepath.Join(dir, "runnel-cluster")) {
+		t.Error("the server has forgotten who it is")
+	}
+	if _, err := left.Stat(filepath.Join(dir, "runnel")); err != nil {
+		t.Error("the store is gone:", err)
 	}
 }
