@@ -29,26 +29,29 @@ type flushing struct {
 	skipped   int    // calls of compactUntil that have done nothing, since the last that has
 }
 
-// flusher is the goroutine that flushes and compacts.
+// flusher is the goroutine that flushes and compacts. After a flush that has failed nobody can hurry it: whoever waits for room in
+// memory would have it write all of that again and again.
 func (s *Store) flusher() {
 	ticker := time.NewTicker(flushEvery)
 	defer ticker.Stop()
 	last := s.cfg.Clock()
+	hurry := s.kick.flusher
 	for {
 		s.space.Fill()
 		s.space.Measure()
 		select {
 		case <-s.stop:
 			return
-		case <-s.kick.flusher:
+		case <-hurry:
 		case <-ticker.C:
 		}
 		if now := s.cfg.Clock(); s.due() || now.Sub(last) >= s.cfg.FlushAge {
 			if err := s.Flush(); err != nil {
 				s.cfg.Logger.Error("flush", "error", err)
+				hurry = nil
 				continue
 			}
-			last = now
+			last, hurry = now, s.kick.flusher
 			if err := s.compactUntil(s.pressed); err != nil {
 				s.cfg.Logger.Error("compact", "error", err)
 			}

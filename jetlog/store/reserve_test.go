@@ -1,8 +1,11 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -101,6 +104,36 @@ func TestNoReserve(t *testing.T) {
 		}
 		fault.Heal()
 		time.Sleep(3 * time.Second)
+		publish(t, stream, 1)
+		closeStore(t, s)
+	})
+}
+
+// TestFullDiskIsTriedAtIntervals: what asks for a flush again and again has the flusher try it once a second, as long as
+// it fails.
+func TestFullDiskIsTriedAtIntervals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fault := vfs.NewFault(vfs.NewMemory())
+		cfg := small(fault)
+		cfg.FlushBytes = 1 // every batch of the log asks for one
+		var log bytes.Buffer
+		cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		s := open(t, cfg)
+		stream := create(t, s, unlimited("S"))
+		publish(t, stream, 100)
+		synctest.Wait()
+		fault.SetRoom(0)
+		for sequence := range 50 {
+			propose(t, stream, &command.Delete{Time: 1, Sequence: uint64(sequence + 1)})
+			synctest.Wait()
+		}
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if got := strings.Count(log.String(), "msg=flush"); got < 3 || got > 5 {
+			t.Errorf("%d flushes have failed within three seconds:\n%s", got, log.String())
+		}
+		fault.SetRoom(1 << 30)
+		time.Sleep(2 * time.Second)
 		publish(t, stream, 1)
 		closeStore(t, s)
 	})
