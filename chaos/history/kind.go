@@ -84,6 +84,11 @@ const (
 	Listed = "listed"
 )
 
+// Stall is what the harness saw of a client that came to nothing from Start to End although its server answered all the time: Node,
+// Value (what it was doing), Error (whether a call did not come to an end). It overlaps with operations of its
+// process. What the cluster could not do for lack of a majority looks the same; the faults of the run tell the two apart.
+const Stall = "stall"
+
 // Fault is something that the harness did to the cluster, from Start until it was undone at End: Node (one
 // operation for each node it was done to), Value (what: "kill", "cut", ...), Error (what went wrong in
 // doing it, if something did; Failed then).
