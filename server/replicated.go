@@ -76,7 +76,7 @@ func (s *Server) replicationUsage() meta.Usage {
 		u.StoreBytes += int64(a.Usage.Store)
 		u.MemoryBytes += int64(a.Usage.Memory)
 	}
-	u.Streams, u.Full = len(s.store.Streams()), s.store.Full()
+	u.Streams, u.Full = s.store.Count(), s.store.Full()
 	if free, err := s.host.Disk.FreeBytes(s.state.Load().options.JetStream.StoreDir); err == nil {
 		u.FreeBytes = free
 	}

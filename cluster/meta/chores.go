@@ -10,11 +10,12 @@ import (
 const (
 	// movesAtOnce bounds the streams that are given other servers in one go, so that proposals of clients come in between.
 	movesAtOnce = 64
-	// tidyEvery is how often all streams are looked at if nothing has changed: a server may have come back that one can move to.
+	// tidyEvery is how often all streams are looked at if no member has changed: a server may have come back that one can move to, or a
+	// stream may have been made on one that is being left.
 	tidyEvery = 5 * time.Second
 )
 
-// tidied is the state in which no stream was to be moved, and when that was so.
+// tidied is the last state in which no stream was to be moved, and when that was so.
 type tidied struct {
 	view *state.View
 	at   time.Time
@@ -30,7 +31,8 @@ func (m *Meta) chores(ctx context.Context, g *group, last *tidied) {
 	if err := m.mendVotes(ctx, g, m.View()); err != nil && ctx.Err() == nil {
 		m.logger.Debug("change who votes in the meta group", "error", err)
 	}
-	if view = m.View(); view == last.view && time.Since(last.at) < tidyEvery {
+	view = m.View()
+	if last.view != nil && !view.MembersDiffer(last.view) && time.Since(last.at) < tidyEvery {
 		return
 	}
 	moves := m.moves(view)

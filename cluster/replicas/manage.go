@@ -78,6 +78,12 @@ func decide(a *state.Assignment, self string, s *group.Status) (deed, string) {
 	return nothing, ""
 }
 
+// asAssigned reports whether a group has just the members that it is to have, all of them with a vote, and is led where it should be.
+func asAssigned(a *state.Assignment, self string, s *group.Status) bool {
+	return a.Desired == nil && a.Preferred == self && len(s.Peers)+1 == len(a.Peers) &&
+		!slices.ContainsFunc(s.Peers, func(p group.Peer) bool { return !p.Voter || !a.On(p.Node) })
+}
+
 // census are the members of a group by node, the leader among them.
 func census(self string, s *group.Status) map[string]group.Peer {
 	m := map[string]group.Peer{self: {Node: self, Voter: true, Current: true}}
@@ -140,7 +146,7 @@ const deedTime = 10 * time.Second
 // manage takes the steps that there are to take, until there is none or one fails.
 func (r *replica) manage() {
 	for {
-		g, a := r.group.Load(), r.assignment()
+		hot, g, a := r.hot.Load(), r.group.Load(), r.assignment()
 		if g == nil || a == nil {
 			return
 		}
@@ -150,6 +156,9 @@ func (r *replica) manage() {
 		}
 		what, node := decide(a, r.h.cfg.Self, &s)
 		if what == nothing {
+			if asAssigned(a, r.h.cfg.Self, &s) {
+				r.hot.CompareAndSwap(hot, 0) // there is nothing to look for until something changes
+			}
 			r.balance(a, g, &s)
 			return
 		}

@@ -232,7 +232,7 @@ func (r *replica) create(a *state.Assignment) error {
 	switch native := a.Native(self); {
 	case native && len(a.Birth.Peers) == 1: // without a group; it may become another thing next
 	case native:
-		place := group.Birth(a.Birth.Peers)
+		place := r.h.births.of(a.Birth.Peers)
 		assigned.Place = &place
 	case a.Solo():
 		return errors.New("the stream is assigned to this server alone, and it is not here")

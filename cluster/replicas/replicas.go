@@ -72,6 +72,7 @@ type Replicas struct {
 	moves  pace // of leaderships
 	room   room // on the disk
 	doubts doubts
+	births births
 
 	mu  sync.Mutex // guards all; taken before that of a replica
 	all map[uint64]*replica

@@ -152,6 +152,13 @@ func (s *Store) Streams() []*Stream {
 	return slices.SortedFunc(maps.Values(s.streams), func(a, b *Stream) int { return cmp.Compare(a.id, b.id) })
 }
 
+// Count is how many streams there are.
+func (s *Store) Count() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.streams)
+}
+
 // Work tells how many writes and syncs of the log were done, and whether one is under way, as [wal.Log.Work] does.
 func (s *Store) Work() (done uint64, busy bool) { return s.log.Work() }
 

@@ -246,6 +246,12 @@ func (m *member) Streams(account string) []*clustered.Assignment {
 	return list
 }
 
+func (m *member) Mirrors(account, origin string) []*clustered.Assignment {
+	return slices.DeleteFunc(m.Streams(account), func(a *clustered.Assignment) bool {
+		return a.Config.Mirror == nil || a.Config.Mirror.External != nil || a.Config.Mirror.Name != origin
+	})
+}
+
 func (m *member) groupOf(id uint64) *group {
 	m.world.mu.Lock()
 	defer m.world.mu.Unlock()

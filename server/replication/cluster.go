@@ -123,6 +123,15 @@ func (r *Replication) Streams(account string) []*clustered.Assignment {
 	return list
 }
 
+// Mirrors implements clustered.Cluster.
+func (r *Replication) Mirrors(account, origin string) []*clustered.Assignment {
+	var list []*clustered.Assignment
+	for a := range r.view().Mirrors(account, origin) {
+		list = append(list, r.shown.of(a))
+	}
+	return list
+}
+
 // Status implements clustered.Cluster.
 func (r *Replication) Status(id uint64) (clustered.Status, bool) {
 	s, ok := r.group(id)

@@ -92,6 +92,14 @@ func (m *machine) check() {
 		if v.StreamByID(a.ID) != a || v.Stream(a.Account, a.Config.Name) != a {
 			m.t.Fatalf("stream %d is not found by id and name", a.ID)
 		}
+		if o := a.Config.Mirror; o != nil && slices.Contains(slices.Collect(v.Mirrors(a.Account, o.Name)), a) == (o.External != nil) {
+			m.t.Fatalf("stream %s, which mirrors %+v, is or is not found as a mirror", a.Config.Name, o)
+		}
+		for o := range v.Mirrors(a.Account, a.Config.Name) {
+			if v.StreamByID(o.ID) != o || o.Config.Mirror.Name != a.Config.Name {
+				m.t.Fatalf("stream %s is said to be a mirror of %s", o.Config.Name, a.Config.Name)
+			}
+		}
 		if !slices.Contains(a.Target(), a.Preferred) {
 			m.t.Fatalf("stream %s prefers %s, which is not one of %q", a.Config.Name, a.Preferred, a.Target())
 		}

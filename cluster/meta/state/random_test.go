@@ -39,6 +39,12 @@ func (c chance) config() config.Stream {
 		cfg.Placement = &config.Placement{Cluster: c.of("east", "west"), Tags: []string{"x"}}
 	}
 	if c.IntN(3) == 0 {
+		cfg.Mirror = &config.Source{Name: c.of("s", "t", "u", "v")}
+		if c.IntN(2) == 0 {
+			cfg.Mirror.External = &config.External{API: "x"}
+		}
+	}
+	if c.IntN(3) == 0 {
 		cfg.Metadata = map[string]string{"k": c.of("1", "2"), "j": "3", "i": "4"}
 	}
 	return cfg

@@ -3,6 +3,7 @@ package state
 import (
 	"iter"
 	"math/rand/v2"
+	"strings"
 )
 
 // tree is an ordered map that never changes: set and without return another one, which shares all but a few nodes with it.
@@ -98,6 +99,17 @@ func (t tree[V]) len() int { return t.root.count() }
 // from yields the keys that are not before the given one, in order.
 func (t tree[V]) from(key string) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) { t.root.walk(key, yield) }
+}
+
+// below yields the values of the keys that begin like that, in order.
+func (t tree[V]) below(prefix string) iter.Seq[V] {
+	return func(yield func(V) bool) {
+		for key, v := range t.from(prefix) {
+			if !strings.HasPrefix(key, prefix) || !yield(v) {
+				return
+			}
+		}
+	}
 }
 
 // walk yields from a key on and is false when it was told to end.

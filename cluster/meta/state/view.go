@@ -1,9 +1,8 @@
 package state
 
 import (
-	"fmt"
+	"encoding/binary"
 	"iter"
-	"strings"
 
 	"runnel/jetlog/config"
 )
@@ -18,6 +17,7 @@ type View struct {
 	removed   tree[int64]       // nodes that were members, with when they were removed
 	streams   tree[*Assignment] // by account and name, see streamKey
 	ids       tree[*Assignment] // the same by id, see idKey
+	mirrors   tree[*Assignment] // those that mirror a stream of this cluster, by account, that stream's name and their own
 
 	// What follows is counted from what is above.
 	accounts tree[*Reserved]
@@ -52,7 +52,11 @@ type Tier struct {
 func streamKey(account, name string) string { return account + "\x00" + name }
 
 // idKey is where a stream is in the tree of ids, in their order.
-func idKey(id uint64) string { return fmt.Sprintf("%016x", id) }
+func idKey(id uint64) string {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], id)
+	return string(b[:])
+}
 
 // ClusterID identifies the cluster for ever; it is empty until the first command.
 func (v *View) ClusterID() string { return v.clusterID }
@@ -80,14 +84,12 @@ func (v *View) StreamByID(id uint64) *Assignment {
 
 // Streams yields the streams of an account by name.
 func (v *View) Streams(account string) iter.Seq[*Assignment] {
-	return func(yield func(*Assignment) bool) {
-		prefix := streamKey(account, "")
-		for key, a := range v.streams.from(prefix) {
-			if !strings.HasPrefix(key, prefix) || !yield(a) {
-				return
-			}
-		}
-	}
+	return v.streams.below(streamKey(account, ""))
+}
+
+// Mirrors yields the streams that mirror one of the same account and cluster, by name.
+func (v *View) Mirrors(account, origin string) iter.Seq[*Assignment] {
+	return v.mirrors.below(streamKey(streamKey(account, origin), ""))
 }
 
 // All yields the streams of all accounts, by account and name.
@@ -161,13 +163,27 @@ func (v *View) put(old, next *Assignment) *View {
 	c := *v
 	if old != nil {
 		c.streams, c.ids = c.streams.without(streamKey(old.Account, old.Config.Name)), c.ids.without(idKey(old.ID))
+		if key := mirrorKey(old); key != "" {
+			c.mirrors = c.mirrors.without(key)
+		}
 		c.count(old, -1)
 	}
 	if next != nil {
 		c.streams, c.ids = c.streams.set(streamKey(next.Account, next.Config.Name), next), c.ids.set(idKey(next.ID), next)
+		if key := mirrorKey(next); key != "" {
+			c.mirrors = c.mirrors.set(key, next)
+		}
 		c.count(next, 1)
 	}
 	return &c
+}
+
+// mirrorKey is where a stream is in the tree of mirrors, empty for one that mirrors none of this cluster.
+func mirrorKey(a *Assignment) string {
+	if m := a.Config.Mirror; m != nil && m.External == nil {
+		return streamKey(streamKey(a.Account, m.Name), a.Config.Name)
+	}
+	return ""
 }
 
 // count adds an assignment to what is counted, or takes it off. A node that is being left counts until it is left.

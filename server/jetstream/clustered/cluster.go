@@ -108,6 +108,8 @@ type Cluster interface {
 	Members() []Member
 	// Streams returns the streams that an account has, in the order of their names. The list must not be changed.
 	Streams(account string) []*Assignment
+	// Mirrors are those of them that mirror a stream of this name, not one of another cluster, likewise.
+	Mirrors(account, origin string) []*Assignment
 	// Status returns the state of a stream's group, false when this server does not have the stream. What it says of this server
 	// itself is exact; what of others, only the leader knows well.
 	Status(id uint64) (Status, bool)

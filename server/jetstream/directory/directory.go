@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"runnel/jetlog/config"
@@ -284,11 +285,14 @@ func (d *Directory) Alternates(account string, cfg *config.Stream) []api.Alterna
 	if mirrors(cfg) != "" {
 		origin = mirrors(cfg)
 	}
+	alike := slices.Clone(d.Cluster.Mirrors(account, origin))
+	if a, ok := d.Cluster.Stream(account, origin); ok {
+		alike = append(alike, a)
+	}
+	slices.SortFunc(alike, func(a, b *clustered.Assignment) int { return strings.Compare(a.Config.Name, b.Config.Name) })
 	var list []api.Alternate
-	for _, a := range d.Cluster.Streams(account) {
-		if a.Config.Name == origin || mirrors(&a.Config) == origin {
-			list = append(list, api.Alternate{Name: a.Config.Name, Domain: d.Domain, Cluster: d.Cluster.Name()})
-		}
+	for _, a := range alike {
+		list = append(list, api.Alternate{Name: a.Config.Name, Domain: d.Domain, Cluster: d.Cluster.Name()})
 	}
 	if len(list) < 2 {
 		return nil
