@@ -2,7 +2,6 @@ package replicas_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"runnel/cluster/meta/state"
@@ -32,9 +31,7 @@ func (w *world) move(a *state.Assignment, from string, drop bool, peers ...strin
 
 // TestScale takes a stream from one replica to three, to five, to three others and to one, with messages all the time.
 func TestScale(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c", "d", "e")
-		defer w.close()
+	inWorld(t, 5, func(t *testing.T, w *world) {
 		a := w.create("S", "a")
 		w.publish(a.ID, 10)
 		steps := [][]string{{"a", "b", "c"}, {"a", "b", "c", "d", "e"}, {"c", "d", "e"}, {"d"}, {"d", "a", "b"}, {"b"}}
@@ -72,9 +69,7 @@ func TestMove(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, "a", "b", "c", "d", "e", "f")
-				defer w.close()
+			inWorld(t, 6, func(t *testing.T, w *world) {
 				a := w.create("S", test.on...)
 				w.publish(a.ID, 30)
 				if err := w.leader(a.ID).log.Flush(); err != nil {
@@ -93,9 +88,7 @@ func TestMove(t *testing.T) {
 
 // TestMoveWithCrashes has servers crash while a stream moves.
 func TestMoveWithCrashes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c", "d", "e", "f")
-		defer w.close()
+	inWorld(t, 6, func(t *testing.T, w *world) {
 		a := w.create("S", "a", "b", "c")
 		w.publish(a.ID, 20)
 		w.move(a, "", false, "d", "e", "f")
@@ -111,9 +104,7 @@ func TestMoveWithCrashes(t *testing.T) {
 
 // TestDropDead has a server given up that is dead, and another one take its place; then the dead one comes back.
 func TestDropDead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c", "d")
-		defer w.close()
+	inWorld(t, 4, func(t *testing.T, w *world) {
 		a := w.create("S", "a", "b", "c")
 		w.publish(a.ID, 10)
 		w.node("a").crash()
@@ -129,12 +120,7 @@ func TestDropDead(t *testing.T) {
 
 // TestDropLeader has the server given up that leads: others lead at once, without waiting until they miss it.
 func TestDropLeader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c", "d")
-		defer w.close()
-		a := w.create("S", "a", "b", "c")
-		w.publish(a.ID, 10)
-		w.settle(a.ID, 10, "a", "b", "c")
+	inGroup(t, 4, 10, func(t *testing.T, w *world, a *state.Assignment) {
 		old := w.leader(a.ID).name
 		to := []string{"d"}
 		for _, name := range []string{"a", "b", "c"} {
@@ -157,12 +143,7 @@ func TestDropLeader(t *testing.T) {
 
 // TestAwayDuringTwoChanges has a server miss that a stream left it, lost its group and got it back with another one.
 func TestAwayDuringTwoChanges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c", "d")
-		defer w.close()
-		a := w.create("S", "a", "b", "c")
-		w.publish(a.ID, 10)
-		w.settle(a.ID, 10, "a", "b", "c")
+	inGroup(t, 4, 10, func(t *testing.T, w *world, a *state.Assignment) {
 		w.node("c").crash()
 		w.scale(a, "a")
 		w.publish(a.ID, 10)
@@ -198,9 +179,7 @@ func TestLateBirth(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, "a", "b", "c")
-				defer w.close()
+			inWorld(t, 3, func(t *testing.T, w *world) {
 				for _, name := range test.late {
 					w.node(name).crash()
 				}

@@ -3,9 +3,9 @@ package replicas_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"runnel/cluster/meta/state"
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/store"
@@ -42,12 +42,7 @@ func (w *world) follower(id uint64) *node {
 
 // TestReplicaHalts has a replica come to an entry that it cannot carry out.
 func TestReplicaHalts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c")
-		defer w.close()
-		a := w.create("S", "a", "b", "c")
-		w.publish(a.ID, 10)
-		w.settle(a.ID, 10, "a", "b", "c")
+	inGroup(t, 3, 10, func(t *testing.T, w *world, a *state.Assignment) {
 		n := w.follower(a.ID)
 		bad := n.stream(a.ID)
 		if err := bad.ApplyEntry(bad.Applied()+1, 1, []byte{1, 2, 3}, nil); err == nil {
@@ -63,12 +58,7 @@ func TestReplicaHalts(t *testing.T) {
 
 // TestDamagedAtStart has a replica find at its start that its log has lost something.
 func TestDamagedAtStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c")
-		defer w.close()
-		a := w.create("S", "a", "b", "c")
-		w.publish(a.ID, 100)
-		w.settle(a.ID, 100, "a", "b", "c")
+	inGroup(t, 3, 100, func(t *testing.T, w *world, a *state.Assignment) {
 		n := w.follower(a.ID)
 		n.crash()
 		spoil(t, n)
@@ -105,9 +95,7 @@ func spoil(t *testing.T, n *node) {
 func TestReplicasDiffer(t *testing.T) {
 	for _, who := range []string{"follower", "leader"} {
 		t.Run(who, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, "a", "b", "c")
-				defer w.close()
+			inWorld(t, 3, func(t *testing.T, w *world) {
 				for _, n := range w.nodes {
 					n.stop()
 				}

@@ -3,7 +3,6 @@ package replicas_test
 import (
 	"flag"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"runnel/cluster/meta/state"
@@ -12,9 +11,7 @@ import (
 var verbose = flag.Bool("logs", false, "show what is logged")
 
 func TestSolo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c")
-		defer w.close()
+	inWorld(t, 3, func(t *testing.T, w *world) {
 		a := w.create("S", "b")
 		w.publish(a.ID, 10)
 		w.settle(a.ID, 10, "b")
@@ -27,9 +24,7 @@ func TestSolo(t *testing.T) {
 }
 
 func TestReplicated(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c")
-		defer w.close()
+	inWorld(t, 3, func(t *testing.T, w *world) {
 		begin := time.Now()
 		a := w.create("S", "b", "a", "c")
 		if n := w.leader(a.ID); n.name != "b" {
@@ -53,15 +48,8 @@ func TestReplicated(t *testing.T) {
 }
 
 func TestLeaderDies(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c")
-		defer w.close()
-		var ids []uint64
-		for _, name := range []string{"S1", "S2", "S3", "S4", "S5"} {
-			a := w.create(name, "a", "b", "c")
-			w.publish(a.ID, 5)
-			ids = append(ids, a.ID)
-		}
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		ids := w.createSome(5)
 		begin := time.Now()
 		w.node("a").crash()
 		for _, id := range ids {
@@ -75,15 +63,13 @@ func TestLeaderDies(t *testing.T) {
 		}
 		w.node("a").start()
 		for _, id := range ids {
-			w.settle(id, 10, "a", "b", "c")
+			w.settle(id, 6, "a", "b", "c")
 		}
 	})
 }
 
 func TestAllRestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c")
-		defer w.close()
+	inWorld(t, 3, func(t *testing.T, w *world) {
 		a, solo := w.create("S", "a", "b", "c"), w.create("T", "c")
 		w.publish(a.ID, 10)
 		w.publish(solo.ID, 10)

@@ -2,7 +2,6 @@ package replicas_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -29,14 +28,9 @@ func (w *world) leaders(ids []uint64) (names []string) {
 // TestFullDisk has leaders of streams go to where there is room, one disk being full after the other, and stay where they are once all
 // are full.
 func TestFullDisk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c")
-		defer w.close()
-		var ids []uint64
-		for _, name := range []string{"S1", "S2", "S3", "S4"} {
-			ids = append(ids, w.create(name, "a", "b", "c").ID)
-		}
-		messages := 0
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		ids := w.createSome(4)
+		messages := 1
 		publish := func() {
 			t.Helper()
 			messages++
@@ -52,7 +46,6 @@ func TestFullDisk(t *testing.T) {
 			}
 			return n
 		}
-		publish()
 		w.fill(noRoom, "a")
 		w.until("nothing is led by the server with a full disk", func() bool { return w.node("a").log.Full() && led("a") == 0 })
 		publish()
@@ -77,9 +70,7 @@ func TestFullDisk(t *testing.T) {
 
 // TestFullDiskComesAndGoes has two disks be full in turns, faster than a leadership may follow.
 func TestFullDiskComesAndGoes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b")
-		defer w.close()
+	inWorld(t, 2, func(t *testing.T, w *world) {
 		id := w.create("S", "a", "b").ID
 		w.publish(id, 1)
 		changes, last := 0, w.leader(id)

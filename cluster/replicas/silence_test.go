@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"runnel/cluster/meta/state"
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 )
@@ -26,12 +27,8 @@ func TestLeaderHalts(t *testing.T) {
 		{"idle", time.Minute, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, "a", "b", "c")
-				defer w.close()
-				id := w.create("S", "a", "b", "c").ID
-				w.publish(id, 10)
-				w.settle(id, 10, "a", "b", "c")
+			inGroup(t, 3, 10, func(t *testing.T, w *world, a *state.Assignment) {
+				id := a.ID
 				<-time.After(test.idle)
 				l := w.leader(id)
 				bad := l.stream(id)
@@ -63,15 +60,8 @@ func TestLeaderHalts(t *testing.T) {
 // TestLeaderStartsAnew has the server of a leader be away for so short a time that nobody notices: the others believe in a leader
 // who knows nothing of it.
 func TestLeaderStartsAnew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c")
-		defer w.close()
-		var ids []uint64
-		for _, name := range []string{"S1", "S2", "S3"} {
-			id := w.create(name, "a", "b", "c").ID
-			w.publish(id, 1)
-			ids = append(ids, id)
-		}
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		ids := w.createSome(3)
 		begin := time.Now()
 		w.node("a").crash()
 		w.node("a").start()
@@ -86,15 +76,8 @@ func TestLeaderStartsAnew(t *testing.T) {
 
 // TestIdleLeadersStay has groups be idle for long, on a network that is slow for a while: nobody takes over from a leader who is well.
 func TestIdleLeadersStay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c")
-		defer w.close()
-		var ids []uint64
-		for _, name := range []string{"S1", "S2", "S3", "S4", "S5", "S6"} {
-			id := w.create(name, "a", "b", "c").ID
-			w.publish(id, 1)
-			ids = append(ids, id)
-		}
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		ids := w.createSome(6)
 		before := w.leaders(ids)
 		for _, n := range w.nodes {
 			for _, o := range w.nodes {

@@ -2,7 +2,6 @@ package replicas_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"runnel/cluster/meta/state"
@@ -23,9 +22,7 @@ func (n *node) deafen(v *state.View) {
 // TestOldViewMakesNothing has a server start with an old state of the meta group, in which a stream is its own that has left it:
 // it must not begin anew.
 func TestOldViewMakesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c", "d")
-		defer w.close()
+	inWorld(t, 4, func(t *testing.T, w *world) {
 		a, kept := w.create("S", "a", "b", "c"), w.create("T", "a", "b", "c")
 		w.publish(a.ID, 10)
 		w.publish(kept.ID, 10)
@@ -51,9 +48,7 @@ func TestOldViewMakesNothing(t *testing.T) {
 
 // TestDeletedWhileAway has a server start that still has a stream which was deleted.
 func TestDeletedWhileAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c")
-		defer w.close()
+	inWorld(t, 3, func(t *testing.T, w *world) {
 		a, solo := w.create("S", "a", "b", "c"), w.create("T", "c")
 		w.publish(a.ID, 1)
 		w.settle(a.ID, 1, "a", "b", "c")
@@ -81,9 +76,7 @@ func TestDeletedWhileAway(t *testing.T) {
 
 // TestUnknownStreamStays has a server have a stream that the cluster has never heard of.
 func TestUnknownStreamStays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b")
-		defer w.close()
+	inWorld(t, 2, func(t *testing.T, w *world) {
 		n := w.node("a")
 		unknown := uint64(state.FirstID + 1000)
 		if _, err := n.log.CreateAssigned(store.Assigned{ID: unknown, Account: "A", Config: unlimited("U", 1), Created: 1}); err != nil {
@@ -100,12 +93,7 @@ func TestUnknownStreamStays(t *testing.T) {
 
 // TestStopHandsOver has a server that is stopped in order leave no stream without a leader for long.
 func TestStopHandsOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c")
-		defer w.close()
-		a := w.create("S", "a", "b", "c")
-		w.publish(a.ID, 10)
-		w.settle(a.ID, 10, "a", "b", "c")
+	inGroup(t, 3, 10, func(t *testing.T, w *world, a *state.Assignment) {
 		begin := time.Now()
 		w.node("a").stop()
 		w.publish(a.ID, 1)
@@ -117,15 +105,8 @@ func TestStopHandsOver(t *testing.T) {
 
 // TestLeadershipsComeBack has a server that was away lead again what it is to lead.
 func TestLeadershipsComeBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c")
-		defer w.close()
-		var ids []uint64
-		for _, name := range []string{"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8"} {
-			a := w.create(name, "a", "b", "c")
-			w.publish(a.ID, 1)
-			ids = append(ids, a.ID)
-		}
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		ids := w.createSome(8)
 		w.node("a").crash()
 		for _, id := range ids {
 			w.publish(id, 1)
@@ -161,12 +142,7 @@ func TestLeadershipsComeBack(t *testing.T) {
 
 // TestIsolatedLeader has a leader that reaches nobody be replaced, and its own side not campaign.
 func TestIsolatedLeader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c")
-		defer w.close()
-		a := w.create("S", "a", "b", "c")
-		w.publish(a.ID, 5)
-		w.settle(a.ID, 5, "a", "b", "c")
+	inGroup(t, 3, 5, func(t *testing.T, w *world, a *state.Assignment) {
 		w.net.Isolate("a")
 		begin := time.Now()
 		w.until("another leader", func() bool { return w.node("b").leads(a.ID) || w.node("c").leads(a.ID) })
@@ -197,9 +173,7 @@ func TestIsolatedLeader(t *testing.T) {
 // TestCrashBeforeItsGroupEnds has a server find, when it starts, that it has a stream alone now, whose group it has still. What was
 // confirmed is in the log of that group.
 func TestCrashBeforeItsGroupEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c")
-		defer w.close()
+	inWorld(t, 3, func(t *testing.T, w *world) {
 		a := w.create("S", "a", "b", "c")
 		w.publish(a.ID, 5)
 		w.scaleSilently(a, "a")

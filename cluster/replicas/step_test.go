@@ -3,7 +3,6 @@ package replicas_test
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"runnel/cluster/group"
 	"runnel/cluster/meta/state"
@@ -52,9 +51,7 @@ func TestLag(t *testing.T) {
 
 // TestStepOfMove moves a stream to a server that cannot be reached: its leader says whom it waits for, and how much that one lacks.
 func TestStepOfMove(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c")
-		defer w.close()
+	inWorld(t, 3, func(t *testing.T, w *world) {
 		a := w.create("S", "a")
 		w.publish(a.ID, 10)
 		w.node("c").stop()

@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"runnel/cluster/meta"
@@ -63,6 +65,27 @@ func newWorldOf(t testing.TB, bytes int64, names ...string) *world {
 	w.bytes = bytes
 	w.begin(names...)
 	return w
+}
+
+// inWorld runs a test in a bubble, with servers a, b, c and so on.
+func inWorld(t *testing.T, servers int, test func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, strings.Split("abcdef", "")[:servers]...)
+		defer w.close()
+		test(t, w)
+	})
+}
+
+// inGroup is inWorld with a stream on a, b and c, which a is to lead and which has some messages everywhere.
+func inGroup(t *testing.T, servers, messages int, test func(t *testing.T, w *world, a *state.Assignment)) {
+	t.Helper()
+	inWorld(t, servers, func(t *testing.T, w *world) {
+		a := w.create("S", "a", "b", "c")
+		w.publish(a.ID, messages)
+		w.settle(a.ID, messages, "a", "b", "c")
+		test(t, w, a)
+	})
 }
 
 // emptyWorld has no servers yet, so that it can be changed what they have in common.
@@ -405,6 +428,17 @@ func (w *world) create(name string, peers ...string) *state.Assignment {
 		w.t.Fatalf("create %s: %v", name, r.Err())
 	}
 	return r.Stream
+}
+
+// createSome has so many streams made on a, b and c, with a message each.
+func (w *world) createSome(n int) (ids []uint64) {
+	w.t.Helper()
+	for i := range n {
+		id := w.create(fmt.Sprintf("S%d", i+1), "a", "b", "c").ID
+		w.publish(id, 1)
+		ids = append(ids, id)
+	}
+	return ids
 }
 
 // publish has so many messages acked, whoever leads.
