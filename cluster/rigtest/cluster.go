@@ -312,11 +312,13 @@ func (c *Cluster) Node(name string) *Node {
 // Random returns one of the servers.
 func (c *Cluster) Random() *Node { return c.Nodes[c.random.IntN(len(c.Nodes))] }
 
-// RandomTwo returns two of the servers.
-func (c *Cluster) RandomTwo() [2]*Node {
-	n := c.Random()
-	others := c.Others(n)
-	return [2]*Node{n, others[c.random.IntN(len(others))]}
+// RandomSome returns n different servers, fewer than there are.
+func (c *Cluster) RandomSome(n int) []*Node {
+	var some []*Node
+	for _, i := range c.random.Perm(len(c.Nodes))[:n] {
+		some = append(some, c.Nodes[i])
+	}
+	return some
 }
 
 // Choose returns a random number below n.

@@ -13,7 +13,7 @@ import (
 func TestStreamFive(t *testing.T) {
 	w := newWorldOf(t, rigtest.Config{Servers: 5}, func(c *rigtest.Cluster, _ *rigtest.Node) []*rigtest.Node { return c.Nodes[:3] })
 	for range fives {
-		two := w.RandomTwo()
+		two := w.RandomSome(2)
 		for _, n := range two {
 			n.Kill()
 		}

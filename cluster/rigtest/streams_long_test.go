@@ -92,12 +92,25 @@ func TestStreamWipedLarge(t *testing.T) {
 // TestStreamStorm: faults of all kinds come one after the other, now and then two at a time, and each goes away again. The
 // next one comes as soon as the servers say that its victim is not needed.
 func TestStreamStorm(t *testing.T) {
-	w := newWorld(t, nil)
-	faults := []struct {
-		name  string
-		begin func(n, other *rigtest.Node)
-		end   func(n *rigtest.Node)
-	}{
+	newWorld(t, nil).storm(storms)
+}
+
+// TestStreamStormFive: the same with five servers, where the faults of two servers come together.
+func TestStreamStormFive(t *testing.T) {
+	newWorldOf(t, rigtest.Config{Servers: 5}, nil).storm(storms / 2)
+}
+
+// fault is something that happens to a server, and maybe to what is between it and another one. What end does not undo goes away
+// when the network heals.
+type fault struct {
+	name  string
+	begin func(n, other *rigtest.Node)
+	end   func(n *rigtest.Node)
+}
+
+// faults are all that can happen.
+func (w *world) faults() []fault {
+	return []fault{
 		{"kill", func(n, _ *rigtest.Node) { n.Kill() }, (*rigtest.Node).Start},
 		{"stop", func(n, _ *rigtest.Node) { n.Stop() }, (*rigtest.Node).Start},
 		{"wipe", func(n, _ *rigtest.Node) { n.Kill(); n.Wipe() }, (*rigtest.Node).Start},
@@ -110,21 +123,35 @@ func TestStreamStorm(t *testing.T) {
 		{"restart and reset", func(n, other *rigtest.Node) { n.Kill(); w.ResetAll(other) }, (*rigtest.Node).Start},
 		{"kill while slow", func(n, other *rigtest.Node) { w.Delay(n, other, 30*time.Millisecond); n.Kill() }, (*rigtest.Node).Start},
 	}
-	for range storms {
-		n := w.Random()
-		fault := faults[w.Choose(len(faults))]
-		w.WaitSafe(n)
-		t.Logf("%s: %s", n.Name, fault.name)
-		others := w.Others(n)
-		fault.begin(n, others[w.Choose(len(others))])
+}
+
+// storm has faults come and go, at as many servers at a time as a minority is.
+func (w *world) storm(rounds int) {
+	w.t.Helper()
+	faults := w.faults()
+	for range rounds {
+		var ends []func()
+		for _, n := range w.RandomSome((len(w.Nodes) - 1) / 2) {
+			f := faults[w.Choose(len(faults))]
+			if len(ends) == 0 {
+				w.WaitSafe(n)
+			}
+			w.t.Logf("%s: %s", n.Name, f.name)
+			others := w.Others(n)
+			f.begin(n, others[w.Choose(len(others))])
+			ends = append(ends, func() {
+				if f.end != nil {
+					f.end(n)
+				}
+			})
+		}
 		// Clients of a server that is cut off wait until it is back, the others go on; so no progress is asked for here.
 		w.Pass(time.Duration(w.Choose(4000)) * time.Millisecond)
-		if fault.end != nil {
-			fault.end(n)
+		for _, end := range ends {
+			end()
 		}
 		w.Heal()
-		w.WaitReady()
-		w.WaitReplicas(w.nc, stream)
+		w.whole()
 		w.writers.Progress(20)
 	}
 	w.verify()

@@ -43,8 +43,14 @@ func newWorldOf(t *testing.T, cfg rigtest.Config, clients func(c *rigtest.Cluste
 	t.Helper()
 	t.Parallel() // mostly it waits
 	cfg.JetStream, cfg.SyncAlways = true, true
-	w := &world{t: t, Cluster: rigtest.Start(t, cfg), ledger: rigtest.NewLedger()}
-	w.CreateStream(w.Connect(), stream, cfg.Servers)
+	return inhabit(t, rigtest.Start(t, cfg), clients)
+}
+
+// inhabit makes a world of a cluster.
+func inhabit(t *testing.T, c *rigtest.Cluster, clients func(c *rigtest.Cluster, leader *rigtest.Node) []*rigtest.Node) *world {
+	t.Helper()
+	w := &world{t: t, Cluster: c, ledger: rigtest.NewLedger()}
+	w.CreateStream(w.Connect(), stream, len(c.Nodes))
 	nodes := w.Nodes
 	if clients != nil {
 		nodes = clients(w.Cluster, w.Cluster.Leader(w.Connect(), stream))
