@@ -45,7 +45,6 @@ type Server struct {
 	host   Host
 	logger *slog.Logger
 	id     string // public key of this run, as nkeys writes it
-	xkey   string // public key that others may seal messages to us with
 	keys   callout.Keys
 	start  time.Time
 
@@ -197,10 +196,10 @@ func (s *Server) makeKeys() error {
 	if s.keys.Curve, err = nkeys.CreateCurveKeys(); err != nil {
 		return fmt.Errorf("generate server curve key: %w", err)
 	}
-	if s.xkey, err = s.keys.Curve.PublicKey(); err != nil {
+	if s.keys.XKey, err = s.keys.Curve.PublicKey(); err != nil {
 		return fmt.Errorf("generate server curve key: %w", err)
 	}
-	s.keys.ID, s.keys.XKey = s.id, s.xkey
+	s.keys.ID = s.id
 	return nil
 }
 
@@ -350,6 +349,6 @@ func (s *Server) baseInfo(o *conf.Options) wire.Info {
 		Headers:    !o.NoHeaderSupport,
 		MaxPayload: o.Limits.MaxPayloadBytes,
 		APILevel:   apiLevel,
-		XKey:       s.xkey,
+		XKey:       s.keys.XKey,
 	}
 }

@@ -146,11 +146,17 @@ func (l *load) verify(js jetstream.JetStream) {
 // patience is how long the tests wait for what must come.
 const patience = 60 * time.Second
 
-// waitFor waits until something holds.
+// waitFor waits until something holds, which it asks for now and then.
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for !holds() {
+		select {
+		case <-again.C:
+		case <-deadline.C:
 			t.Fatalf("%s: not within %v", what, patience)
 		}
 	}
