@@ -16,7 +16,6 @@ import (
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/jetlog/store"
-	"runnel/jetlog/vfs"
 	"runnel/server/accounts"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/delivery"
@@ -240,7 +239,8 @@ type world struct {
 	events  *events
 	logged  *complaints
 	log     *faultyLog
-	store   *store.Store
+	store   *store.Store // of a stream of one server
+	group   *group       // of a replicated one
 	pool    *delivery.Pool
 	stream  *delivery.Stream
 	account *accounts.Account
@@ -311,23 +311,32 @@ func streamConfig() config.Stream {
 
 func openWorld(t testing.TB, cfg config.Stream) *world {
 	t.Helper()
-	s, _, err := store.Open(store.Config{
-		FS: vfs.NewMemory(), Dir: "/store", LogBytes: 32 << 20, LogSegmentBytes: 1 << 20, ScrubBytes: -1, Shards: 1,
-	})
-	if err != nil {
-		t.Fatal(err)
+	w := newWorld(t)
+	if cfg.Replicas > 1 {
+		w.group = newGroup(t, cfg, 1)
+		w.log = &faultyLog{Stream: w.group.leader.stream}
+	} else {
+		w.store = openStore(t)
+		stream, err := w.store.Create("A", cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.log = &faultyLog{Stream: stream}
 	}
-	stream := create(t, s, cfg)
+	w.open()
+	return w
+}
+
+// newWorld is a world without a stream.
+func newWorld(t testing.TB) *world {
+	t.Helper()
 	policy, err := accounts.NewRegistry().Compile(accounts.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{
-		t: t, net: newNetwork(), events: &events{}, logged: &complaints{}, log: &faultyLog{Stream: stream}, store: s,
-		account: policy.Global(), began: time.Now(),
+	return &world{
+		t: t, net: newNetwork(), events: &events{}, logged: &complaints{}, account: policy.Global(), began: time.Now(),
 	}
-	w.open()
-	return w
 }
 
 // open begins the deliveries.
@@ -344,6 +353,10 @@ func (w *world) open() {
 func (w *world) close() {
 	w.t.Helper()
 	w.pool.Close()
+	if w.group != nil {
+		w.group.close()
+		return
+	}
 	if err := w.log.Check(); err != nil {
 		w.t.Errorf("check: %v", err)
 	}

@@ -27,8 +27,9 @@ const (
 )
 
 // commits reports whether deliveries have to be in the state before they are sent, where others may lead the stream
-// next: they have to know what is in flight. Without acknowledgements nothing is.
-func (s *settings) commits() bool { return s.ack == config.AckExplicit || s.ack == config.AckAll }
+// next: they have to know what is in flight. Nothing is without acknowledgements. One that covers all earlier messages
+// would also settle what was committed by a leader that could not send it any more, so that nobody ever got it.
+func (s *settings) commits() bool { return s.ack == config.AckExplicit }
 
 // hold keeps a message until its delivery is in the state.
 func (t *turn) hold(h *held) {
@@ -108,14 +109,14 @@ func (t *turn) dispatch(list []held) {
 	}
 	t.news = true
 	var back []command.Reply
-	var settled underWay
+	var settled map[uint64]struct{}
 	for i := range list {
 		h := &list[i]
 		t.weigh(-h.size())
-		if h.deliveries > 1 && settled.sequences == nil {
-			settled = t.session.settled(t.set.cumulative())
+		if h.deliveries > 1 && settled == nil {
+			settled = t.session.settled()
 		}
-		if settled.has(h.Sequence) {
+		if _, done := settled[h.Sequence]; done {
 			h.refund()
 		} else if !t.pass(h) {
 			back = append(back, command.Reply{Answer: command.Nak, Sequence: h.Sequence})
@@ -144,9 +145,9 @@ func (t *turn) pass(h *held) bool {
 	return t.give(&h.pick, false)
 }
 
-// settled collects what commands that are under way say is done. Cumulative says what an acknowledgement covers.
-func (s *session) settled(cumulative bool) underWay {
-	found := underWay{sequences: make(map[uint64]struct{})}
+// settled are the sequences that are done, as commands say that are under way.
+func (s *session) settled() map[uint64]struct{} {
+	found := make(map[uint64]struct{})
 	for _, list := range [2][]flight{s.flights, s.outbox} {
 		for i := range list {
 			ack, ok := list[i].command.(*command.Ack)
@@ -154,11 +155,8 @@ func (s *session) settled(cumulative bool) underWay {
 				continue
 			}
 			for _, r := range ack.Replies {
-				switch {
-				case r.Answer == command.Done && cumulative:
-					found.upTo = max(found.upTo, r.Sequence)
-				case r.Answer == command.Done || r.Answer == command.Terminate:
-					found.sequences[r.Sequence] = struct{}{}
+				if r.Answer == command.Done || r.Answer == command.Terminate {
+					found[r.Sequence] = struct{}{}
 				}
 			}
 		}
