@@ -6,3 +6,6 @@ func (p *Pool) Working() int {
 	defer p.mu.Unlock()
 	return p.running
 }
+
+// Held returns how many bytes are held.
+func (p *Pool) Held() int64 { return p.held.Load() }
