@@ -16,6 +16,7 @@ import (
 // watch is what lookAround remembers of a replica.
 type watch struct {
 	missing time.Time // since when no leader is known, or one that is dead; zero if there is one
+	silent  bool      // the leader was not heard of for long
 	next    time.Time // no campaign before
 	tries   int
 	alone   time.Time // since when too few voters can be reached; zero if enough can
@@ -57,38 +58,85 @@ func (h *Replicas) lookAround() {
 	}
 }
 
+// laps is in how many looks all groups are looked at while all servers are well. Those without a leader are looked at each time.
+const laps = 4
+
+// lap is how far lookAround is with looking at all groups, and what it has counted so far.
+type lap struct{ n, led, preferred int }
+
+// end returns what was counted of all groups, if they have all been looked at.
+func (l *lap) end(all bool) (led, preferred int, ok bool) {
+	if ok = all || l.n == laps-1; ok {
+		led, preferred = l.led, l.preferred
+		l.led, l.preferred = 0, 0
+	}
+	l.n = (l.n + 1) % laps
+	return led, preferred, ok
+}
+
 func (h *Replicas) look(now time.Time) {
 	reach := h.cfg.Transport.Reach()
-	led, preferred := 0, 0
+	all := !h.calm(&reach)
+	if all {
+		h.lap = lap{}
+	}
 	for _, r := range h.list() {
-		g := r.group.Load()
-		if g == nil {
-			continue
-		}
-		if r.agreed.Load().Err() != nil {
-			r.again() // it has been damaged, perhaps while nothing was applied: it is given up, and led elsewhere
-			continue
-		}
-		if r.preferred.Load() {
-			preferred++
-		}
-		leader := g.Leader()
-		if leader == h.cfg.Self {
-			led++
-			r.lookAsLeader(now, g)
-		} else {
-			r.lookForLeader(now, g, leader, &reach)
+		if g, due := r.group.Load(), all || r.id%laps == uint64(h.lap.n); g != nil && (due || r.watch.alarmed()) {
+			led := r.look(now, g, &reach)
+			if due {
+				h.lap.count(led, r.preferred.Load())
+			}
 		}
 	}
-	h.moves.judge(led, preferred)
-	h.lookAtDisk(now, led)
+	if led, preferred, ok := h.lap.end(all); ok {
+		h.moves.judge(led, preferred)
+		h.lookAtDisk(now, led)
+	}
 	h.doubts.resolve(now, h)
+}
+
+// calm reports whether this server reaches all others of the cluster, so that no leader is dead.
+func (h *Replicas) calm(reach *transport.Reach) bool {
+	for m := range h.cfg.Meta.View().Members() {
+		if !reach.Reaches(h.cfg.Self, m.Node) {
+			return false
+		}
+	}
+	return true
+}
+
+// count counts a group.
+func (l *lap) count(led, preferred bool) {
+	if led {
+		l.led++
+	}
+	if preferred {
+		l.preferred++
+	}
+}
+
+// alarmed reports whether something is wrong with the leader.
+func (w *watch) alarmed() bool { return !w.missing.IsZero() || w.silent }
+
+// look looks after one group, and reports whether it is led here.
+func (r *replica) look(now time.Time, g *group.Group, reach *transport.Reach) (led bool) {
+	if r.agreed.Load().Err() != nil {
+		r.again() // it has been damaged, perhaps while nothing was applied: it is given up, and led elsewhere
+		return false
+	}
+	leader := g.Leader()
+	if led = leader == r.h.cfg.Self; led {
+		r.lookAsLeader(now, g)
+	} else {
+		r.lookForLeader(now, g, leader, reach)
+	}
+	return led
 }
 
 // lookAsLeader has the group managed and compared from time to time.
 func (r *replica) lookAsLeader(now time.Time, g *group.Group) {
 	w := &r.watch
-	w.missing, w.tries, w.alone, w.told = time.Time{}, 0, time.Time{}, false
+	*w = watch{managed: w.managed, compare: w.compare, changes: w.changes}
 	every := coldEvery
 	if now.UnixNano() < r.hot.Load() {
 		every = hotEvery

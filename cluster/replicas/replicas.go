@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,11 +73,13 @@ type Replicas struct {
 	once   sync.Once
 	moves  pace // of leaderships
 	room   room // on the disk
+	lap    lap
 	doubts doubts
 	births births
 
-	mu  sync.Mutex // guards all; taken before that of a replica
-	all map[uint64]*replica
+	mu     sync.Mutex // guards all and listed; taken before that of a replica
+	all    map[uint64]*replica
+	listed []*replica // what all has; nil after a change
 
 	life   sync.Mutex // guards closed, and that nothing is spawned then; nothing else is taken while it is held
 	closed bool
@@ -84,7 +88,7 @@ type Replicas struct {
 // How many streams are opened, closed or changed at a time, and how often is looked around.
 const (
 	slots     = 16
-	lookEvery = 250 * time.Millisecond
+	lookEvery = 250 * time.Millisecond // and laps
 )
 
 // soloTerm is the term in which a stream without a group is led.
@@ -228,7 +232,7 @@ func (h *Replicas) assign(id uint64) {
 			return
 		}
 		r = newReplica(h, id)
-		h.all[id] = r
+		h.all[id], h.listed = r, nil
 	}
 	r.assign(a)
 }
@@ -240,15 +244,14 @@ func (h *Replicas) replica(id uint64) *replica {
 	return h.all[id]
 }
 
-// list are all replicas.
+// list are all replicas. It must not be changed.
 func (h *Replicas) list() []*replica {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	list := make([]*replica, 0, len(h.all))
-	for _, r := range h.all {
-		list = append(list, r)
+	if h.listed == nil {
+		h.listed = slices.Collect(maps.Values(h.all))
 	}
-	return list
+	return h.listed
 }
 
 // forget drops a replica that is nothing any more, unless it is wanted again.
@@ -257,6 +260,7 @@ func (h *Replicas) forget(r *replica) {
 	defer h.mu.Unlock()
 	if h.all[r.id] == r && r.vanish() {
 		delete(h.all, r.id)
+		h.listed = nil
 	}
 }
 

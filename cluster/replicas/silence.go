@@ -15,7 +15,7 @@ const serviceVacant = "replicas.vacant"
 const (
 	// quietTime is how long a leader may be silent in its group before its server is asked. It is heard of every two seconds,
 	// and what it says may wait half a second on its way.
-	quietTime = 3500 * time.Millisecond
+	quietTime = 3 * time.Second
 	// doubtTime is how long a server may take to answer, and how often it is asked; doubtMost is how many streams go into a question.
 	doubtTime = time.Second
 	doubtMost = 8192
@@ -31,7 +31,7 @@ type doubts struct {
 // quiet reports whether a server that can be reached has said that it does not lead this group any more, and has it asked if its
 // leader has been silent for long.
 func (r *replica) quiet(g *group.Group, leader string) bool {
-	if g.Silence() < quietTime {
+	if r.watch.silent = g.Silence() >= quietTime; !r.watch.silent {
 		r.vacant.Store(nil)
 		return false
 	}
