@@ -183,6 +183,7 @@ var layers = []layer{
 	{"chaos/powercut", "conf jetlog/vfs cluster/meta cluster/meta/metatest server chaos/network", raft},
 	{"chaos/history", "", ""},
 	{"chaos/check", "chaos/history", porcupine},
+	{"chaos/workload", "chaos/history", natsgo},
 	{"chaos/report", "chaos/history chaos/check", ""},
 	{"client", "", natsgo},
 	{"cmd/runnel", "conf cluster/survey jetlog/dump jetlog/rescue jetlog/store server/logs server bench client", xsys + " " + xterm},
@@ -191,7 +192,7 @@ var layers = []layer{
 }
 
 // testMay is what the tests of every package may import besides the package's own row.
-const testMay = "subjects headers conf jetlog/vfs jetlog/store jetlog/rescue server server/servertest cluster/transport/transporttest cluster/meta/metatest"
+const testMay = "subjects headers conf jetlog/vfs jetlog/store jetlog/rescue server server/servertest cluster/transport/transporttest cluster/meta/metatest chaos/history chaos/check"
 
 // Limits. The aims are lower and stand in CONTRIBUTING.md.
 const (

@@ -1,0 +1,191 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"runnel/chaos/history"
+)
+
+// client is one process: a connection to one server, used by one goroutine.
+type client struct {
+	load    *load
+	process int
+	node    Node
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	chance  *rand.Rand
+
+	values   int           // how many it has made
+	interval time.Duration // from one operation to the next; 0 for at once
+	due      time.Time     // when the next operation is
+	progress progress
+}
+
+// connect gives the client a connection, in the place of one that it may have. It does not wait until that is there.
+func (c *client) connect() error {
+	if c.nc != nil {
+		c.nc.Close()
+	}
+	nc, err := c.node.Connect(connectOptions(fmt.Sprintf("%s %d", c.load.name, c.process), c.load.cfg.CallTimeout)...)
+	if err != nil {
+		return fmt.Errorf("connect to %s: %w", c.node.Name, err)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		nc.Close()
+		return fmt.Errorf("use streams at %s: %w", c.node.Name, err)
+	}
+	c.nc, c.js = nc, js
+	return nil
+}
+
+// connectOptions are those of a connection that stays with its server and is tried for ever. Nothing is buffered while it is
+// broken, since that would be sent after its operation is over.
+func connectOptions(name string, timeout time.Duration) []nats.Option {
+	return []nats.Option{
+		nats.Name(name),
+		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 0),
+		nats.IgnoreDiscoveredServers(), nats.ReconnectBufSize(-1),
+		nats.Timeout(timeout), nats.FlusherTimeout(timeout), nats.PingInterval(timeout / 2), nats.MaxPingsOutstanding(2),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // whoever asks is told
+	}
+}
+
+// value is a new value of this process.
+func (c *client) value() string {
+	c.values++
+	return valueOf(c.process, c.values)
+}
+
+// next waits until the next operation is due and the server is there. It returns false when the work is over.
+func (c *client) next(ctx context.Context) bool {
+	if c.interval > 0 {
+		// Half of the interval is chance, so that processes do not march in step. What was missed is not made up for.
+		if now := time.Now(); c.due.Before(now) {
+			c.due = now
+		}
+		if !pause(ctx, time.Until(c.due)) {
+			return false
+		}
+		c.due = c.due.Add(c.interval/2 + time.Duration(c.chance.Int64N(int64(c.interval)+1)))
+	}
+	return c.connected(ctx)
+}
+
+// connected waits for the connection. It returns false when ctx ends before.
+func (c *client) connected(ctx context.Context) bool {
+	for !c.nc.IsConnected() {
+		if !pause(ctx, 20*time.Millisecond) {
+			return false
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// one reports true once in n times.
+func (c *client) one(n int) bool { return c.chance.IntN(n) == 0 }
+
+// begin is the operation that starts now.
+func (c *client) begin(o history.Operation) history.Operation {
+	o.Process, o.Node, o.Workload, o.Start = c.process, c.node.Name, c.load.name, c.load.now()
+	c.progress.begin(o.Kind)
+	return o
+}
+
+// end records an operation that was begun, with what came of it.
+func (c *client) end(o history.Operation, err error) {
+	o.End, o.Result, o.Error = c.load.now(), resultOf(err), textOf(err)
+	c.progress.end(o.End, o.Result != history.Unknown)
+	c.load.cfg.Recorder.Record(o)
+}
+
+// do is an operation: a call that may note in it what the server has said. The call is brought to an end even if ctx ends, within
+// its time limit.
+func (c *client) do(ctx context.Context, o history.Operation, call func(context.Context, *history.Operation) error) error {
+	o = c.begin(o)
+	ctx, cancel := c.limit(ctx)
+	defer cancel()
+	err := call(ctx, &o)
+	c.end(o, err)
+	return err
+}
+
+// look is do for reads: one that fails is not recorded.
+func (c *client) look(ctx context.Context, o history.Operation, call func(context.Context, *history.Operation) error) error {
+	o = c.begin(o)
+	ctx, cancel := c.limit(ctx)
+	defer cancel()
+	err := call(ctx, &o)
+	if err == nil {
+		c.end(o, nil)
+	} else {
+		c.progress.end(c.load.now(), resultOf(err) != history.Unknown)
+	}
+	return err
+}
+
+// limit is the time that a call has, whether the work is over or not.
+func (c *client) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), c.load.cfg.CallTimeout)
+}
+
+// publish stores a value with an operation of this kind. Headers may ask for more.
+func (c *client) publish(ctx context.Context, o history.Operation, subject string, header nats.Header) (*jetstream.PubAck, error) {
+	var ack *jetstream.PubAck
+	err := c.do(ctx, o, func(ctx context.Context, o *history.Operation) (err error) {
+		m := &nats.Msg{Subject: subject, Header: header, Data: body(o.Value, c.load.cfg.PayloadBytes)}
+		ack, err = c.send(ctx, m)
+		if err == nil {
+			o.Sequence = ack.Sequence
+		}
+		return err
+	})
+	return ack, err
+}
+
+// send publishes a message once.
+func (c *client) send(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error) {
+	return c.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
+}
+
+// try repeats a call that is no operation, each time with its limit, until it succeeds or ctx ends.
+func (c *client) try(ctx context.Context, what string, call func(context.Context) error) error {
+	for {
+		err := ctx.Err()
+		if c.connected(ctx) {
+			limited, cancel := context.WithTimeout(ctx, c.load.cfg.CallTimeout)
+			err = call(limited)
+			cancel()
+		}
+		if err == nil && ctx.Err() == nil {
+			return nil
+		}
+		if !pause(ctx, 200*time.Millisecond) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			return fmt.Errorf("%s at %s: %w", what, c.node.Name, err)
+		}
+	}
+}
+
+// pause waits. It returns false when ctx ends before.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}

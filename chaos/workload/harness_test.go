@@ -1,0 +1,191 @@
+package workload_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"runnel/chaos/check"
+	"runnel/chaos/history"
+	"runnel/chaos/workload"
+	"runnel/server/servertest"
+)
+
+// finishLimit is how long what a workload does at the end may take. Only a failure uses it up.
+const finishLimit = 60 * time.Second
+
+// alone starts a server, and returns it as the only node.
+func alone(t testing.TB) []workload.Node {
+	t.Helper()
+	s := servertest.Start(t, fmt.Sprintf("jetstream { store_dir: %q }", t.TempDir()))
+	return []workload.Node{{Name: "n1", Connect: dial(s.ClientURL())}}
+}
+
+// three starts a cluster of three servers.
+func three(t testing.TB) (*servertest.Cluster, []workload.Node) {
+	t.Helper()
+	c := servertest.StartCluster(t, 3, fmt.Sprintf("jetstream { store_dir: %q }", filepath.Join(t.TempDir(), servertest.ServerName)))
+	var nodes []workload.Node
+	for _, s := range c.Servers {
+		nodes = append(nodes, workload.Node{Name: s.Name(), Connect: dial(s.ClientURL())})
+	}
+	return c, nodes
+}
+
+// dial connects to an address.
+func dial(url string) func(...nats.Option) (*nats.Conn, error) {
+	return func(opts ...nats.Option) (*nats.Conn, error) { return nats.Connect(url, opts...) }
+}
+
+// config is for a run that takes about a second.
+func config(nodes []workload.Node) workload.Config {
+	return workload.Config{
+		Nodes: nodes, Processes: 4, Keys: 3, Rate: 400, Replicas: len(nodes), Seed: 1,
+		CallTimeout: 2 * time.Second, AckWait: 2 * time.Second, Patience: 20 * time.Second,
+	}
+}
+
+// a stage is something that a test does between two steps of a workload.
+type stage func(workload.Workload)
+
+// run runs a workload for some time and returns its history. The stages come after Setup and before Finish.
+func run(t testing.TB, name string, cfg workload.Config, lasts time.Duration, stages ...stage) []history.Operation {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "history.jsonl")
+	r, err := history.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Recorder = r
+	w, err := workload.New(name, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	setup, cancel := context.WithTimeout(context.Background(), finishLimit)
+	defer cancel()
+	if err := w.Setup(setup); err != nil {
+		t.Fatal(err)
+	}
+	if len(stages) > 0 {
+		stages[0](w)
+	}
+	running, cancel := context.WithTimeout(context.Background(), lasts)
+	defer cancel()
+	if err := w.Run(running); err != nil {
+		t.Fatal(err)
+	}
+	if len(stages) > 1 {
+		stages[1](w)
+	}
+	finish, cancel := context.WithTimeout(context.Background(), finishLimit)
+	defer cancel()
+	if err := w.Finish(finish); err != nil {
+		t.Errorf("finish: %v", err)
+	}
+	w.Close()
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ops, err := history.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ops
+}
+
+// findings has the history of a workload checked, as a campaign does.
+func findings(name string, ops []history.Operation, cfg workload.Config) []check.Finding {
+	const grace = 10 * time.Second
+	var all []check.Finding
+	switch name {
+	case "W1":
+		_, all = check.Log(ops, workload.LogStream)
+	case "W2":
+		_, all = check.Log(ops, workload.OrderedStream)
+		all = append(all, check.Readers(ops, check.ReadersConfig{Stream: workload.OrderedStream})...)
+	case "W3":
+		all = check.Queue(ops, check.QueueConfig{Stream: workload.QueueStream, Grace: grace})
+	case "W4":
+		_, all = check.Log(ops, workload.DedupStream)
+		all = append(all, check.Dedup(ops, check.DedupConfig{Stream: workload.DedupStream, Window: workload.DuplicateWindow})...)
+	case "W5":
+		all = check.Registers(ops, check.RegistersConfig{Stream: workload.RegistersStream, Refusals: true})
+	case "W6":
+		all = check.Bucket(ops, workload.BucketStream)
+	case "W7":
+		all = check.Group(ops, check.GroupConfig{
+			Stream: workload.KeyedStream, Consumer: workload.KeyedGroup, AckWait: cfg.AckWait, Idle: grace, Grace: grace,
+		})
+	case "W8":
+		all = check.Batches(ops, workload.BatchesStream)
+	case "W9":
+		for _, r := range workload.RetainedStreams() {
+			all = append(all, check.Retention(ops, check.RetentionConfig{
+				Stream: r.Stream, MaxMessages: r.MaxMessages, MaxPerSubject: r.MaxPerSubject, MaxAge: r.MaxAge, AgeSlack: time.Second, Consumers: r.Consumers,
+			})...)
+		}
+	case "W10":
+		_, all = check.Log(ops, workload.KeptStream)
+		all = append(all, check.Meta(ops)...)
+	case "W11":
+		all = check.DeadLetters(ops, check.QueueConfig{
+			Stream: workload.DeadQueueStream, DeadLetters: workload.DeadLetterStream, Grace: grace, Poison: workload.Poison,
+		})
+	}
+	for _, o := range ops {
+		if o.Kind == history.Stall {
+			all = append(all, check.Finding{Kind: check.Stalled, Text: o.Value + ": " + o.Error, Count: 1, Operations: []history.Operation{o}})
+		}
+	}
+	return all
+}
+
+// clean fails the test if the checks find anything.
+func clean(t testing.TB, found []check.Finding) {
+	t.Helper()
+	for _, f := range found {
+		t.Errorf("%v", &f)
+		for _, o := range f.Operations {
+			t.Logf("  %+v", o)
+		}
+	}
+}
+
+// count is how many operations there are of a kind and a result.
+func count(ops []history.Operation, kind string, result history.Result) (n int) {
+	for _, o := range ops {
+		if o.Kind == kind && o.Result == result {
+			n++
+		}
+	}
+	return n
+}
+
+// summary is how many operations there are, by kind and result.
+func summary(ops []history.Operation) string {
+	var kinds []string
+	for _, o := range ops {
+		if name := o.Kind + " " + o.Result.String(); !slices.Contains(kinds, name) {
+			kinds = append(kinds, name)
+		}
+	}
+	slices.Sort(kinds)
+	for i, name := range kinds {
+		kind, result, _ := strings.Cut(name, " ")
+		n := 0
+		for _, o := range ops {
+			if o.Kind == kind && o.Result.String() == result {
+				n++
+			}
+		}
+		kinds[i] = fmt.Sprintf("%s %d", name, n)
+	}
+	return strings.Join(kinds, ", ")
+}

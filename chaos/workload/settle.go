@@ -1,0 +1,104 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"runnel/chaos/history"
+)
+
+// rest is a stream whose replicas agree, as far as its leader knows.
+type rest struct {
+	stream string
+	last   uint64   // its last sequence
+	nodes  []string // the servers that have a replica
+}
+
+// anywhere has a client work at the first server that answers.
+func (l *load) anywhere(ctx context.Context, work func(*client) error) error {
+	for i := 0; ; i++ {
+		done := false
+		err := l.alone(i, func(c *client) error {
+			limited, cancel := c.limit(ctx)
+			defer cancel()
+			if !c.connected(limited) {
+				return fmt.Errorf("%s does not answer", c.node.Name)
+			}
+			done = true
+			return work(c)
+		})
+		if done {
+			return err
+		}
+		if ctx.Err() != nil {
+			return errors.Join(errors.New("no server answers"), err)
+		}
+	}
+}
+
+// settle waits until a stream has a leader, all its replicas are current, and nothing is added to it any more.
+func (l *load) settle(ctx context.Context, stream string) (rest, error) {
+	r := rest{stream: stream}
+	start := l.now()
+	err := l.anywhere(ctx, func(c *client) error {
+		before := uint64(0)
+		return c.try(ctx, "wait for the replicas of "+stream, func(ctx context.Context) error {
+			s, err := c.js.Stream(ctx, stream)
+			if err != nil {
+				return err
+			}
+			info := s.CachedInfo()
+			if r.nodes, err = l.members(info); err != nil {
+				return err
+			}
+			before, r.last = r.last, info.State.LastSeq
+			if before != r.last {
+				return fmt.Errorf("its last sequence was %d, and is %d", before, r.last)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		l.stalled("settle "+stream, start, err)
+	}
+	return r, err
+}
+
+// members are the servers with a replica of a stream, all of them current.
+func (l *load) members(info *jetstream.StreamInfo) ([]string, error) {
+	if len(l.cfg.Nodes) == 1 {
+		return []string{l.cfg.Nodes[0].Name}, nil
+	}
+	if info.Cluster == nil || info.Cluster.Leader == "" {
+		return nil, errors.New("it has no leader")
+	}
+	nodes := []string{info.Cluster.Leader}
+	for _, p := range info.Cluster.Replicas {
+		if !p.Current || p.Offline || p.Lag > 0 {
+			return nil, fmt.Errorf("the replica at %s is behind or away: %d operations behind", p.Name, p.Lag)
+		}
+		nodes = append(nodes, p.Name)
+	}
+	if len(nodes) < info.Config.Replicas {
+		return nil, fmt.Errorf("it has %d of %d replicas", len(nodes), info.Config.Replicas)
+	}
+	slices.Sort(nodes)
+	return nodes, nil
+}
+
+// stalled records that the harness itself could not bring something about.
+func (l *load) stalled(what string, start time.Duration, err error) {
+	l.record(history.Operation{
+		Process: l.cfg.FirstProcess, Kind: history.Stall, Value: what, Start: start, End: l.now(), Result: history.Failed, Error: textOf(err),
+	})
+}
+
+// index is the place of a server among the nodes; -1 if it is none of them.
+func (l *load) index(name string) int {
+	return slices.IndexFunc(l.cfg.Nodes, func(n Node) bool { return n.Name == name })
+}

@@ -1,0 +1,40 @@
+package workload_test
+
+import (
+	"testing"
+	"time"
+
+	"runnel/chaos/history"
+	"runnel/chaos/workload"
+)
+
+// did is what each workload must have done with success, so that a check that finds nothing means something.
+var did = map[string][]string{
+	"W1":  {history.Publish, history.Final, history.Drained},
+	"W2":  {history.Publish, history.Read, history.Final, history.Drained},
+	"W3":  {history.Publish, history.Fetch, history.Ack, history.Drained},
+	"W4":  {history.Publish, history.Final, history.Drained},
+	"W5":  {history.Swap, history.Get, history.StaleGet, history.Final, history.Drained},
+	"W6":  {history.Put, history.WatchStart, history.Watch, history.WatchEnd, history.Final, history.Drained},
+	"W7":  {history.Publish, history.Fetch, history.Ack, history.Final, history.Drained},
+	"W8":  {history.Add, history.Commit, history.Final, history.Drained},
+	"W9":  {history.Publish, history.Fetch, history.Ack, history.Final, history.Drained},
+	"W10": {history.CreateStream, history.Publish, history.Exists, history.Listed, history.Final, history.Drained},
+	"W11": {history.Publish, history.Fetch, history.Ack, history.Final, history.Redrive, history.Erase, history.Drained},
+}
+
+func TestWithoutFaults(t *testing.T) {
+	for _, name := range workload.Names() {
+		t.Run(name, func(t *testing.T) {
+			cfg := config(alone(t))
+			ops := run(t, name, cfg, 1500*time.Millisecond)
+			t.Log(summary(ops))
+			clean(t, findings(name, ops, cfg))
+			for _, kind := range did[name] {
+				if count(ops, kind, history.OK) == 0 {
+					t.Errorf("there is no %s", kind)
+				}
+			}
+		})
+	}
+}
