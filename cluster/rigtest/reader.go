@@ -25,10 +25,11 @@ type Reader struct {
 }
 
 // StartReader reads a stream from its first message on, over nc. When it hears nothing for two heartbeats, of a second each, it
-// asks anew.
+// asks anew, and so it does when a request is not answered within a second: those that arrive between the death of a leader and
+// its discovery never are.
 func StartReader(t testing.TB, nc *nats.Conn, stream string) *Reader {
 	t.Helper()
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(attemptTimeout))
 	if err != nil {
 		t.Fatal(err)
 	}
