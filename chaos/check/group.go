@@ -201,10 +201,26 @@ func (g *group) checkIdle(c *collector, k *keyed) {
 				return // what comes after waits for this one
 			}
 		}
-		for _, a := range m.tries {
-			free = max(free, a.End)
+		free = max(free, g.over(m))
+	}
+}
+
+// over is when a message is done, or its turn is over for another reason: where no ack was confirmed, it may
+// be in the hands of a worker for as long as that may have it.
+func (g *group) over(m *turn) time.Duration {
+	first, last := time.Duration(never), time.Duration(0)
+	for _, a := range m.tries {
+		if last = max(last, a.End); a.Result == history.OK {
+			first = min(first, a.End)
 		}
 	}
+	if first != never {
+		return first
+	}
+	for _, d := range m.deliveries {
+		last = max(last, d.End+g.cfg.AckWait)
+	}
+	return last
 }
 
 // waited reports a wait that is too long.

@@ -40,8 +40,7 @@ func DeadLetters(ops []history.Operation, cfg QueueConfig) []Finding {
 	}
 	for _, v := range q.views {
 		for _, o := range v.messages {
-			d := q.done[o.Value]
-			if cfg.Poison != nil && cfg.Poison(o.Value) && (d == nil || d.redriven == nil) {
+			if cfg.Poison != nil && cfg.Poison(o.Value) && q.redriven[o.Value] == nil {
 				c.add(Stalled, o.Node, of(o), "%q is still in the queue, and was to be given up", o.Value)
 			}
 		}
@@ -49,24 +48,25 @@ func DeadLetters(ops []history.Operation, cfg QueueConfig) []Finding {
 	return c.findings()
 }
 
-// done is what workers did with a value.
+// done is what workers did with a message.
 type done struct {
-	tried     *history.Operation // an ack that may have happened
-	confirmed *history.Operation // the first ack that did
-	redriven  *history.Operation // the last redrive that may have happened
+	confirmed *history.Operation // the first ack that happened; nil if it is only known that one may have
 }
 
-// handled is a queue as it was found, and what was done with its messages.
+// handled is a queue as it was found, and what was done with its messages. A value that was sent more than
+// once may be several messages; a sequence is one.
 type handled struct {
-	sent  *sent
-	done  map[string]*done
-	views []*view
-	dead  []*view
+	sent     *sent
+	done     map[uint64]*done              // by sequence
+	byValue  map[string]bool               // values of which a message may be done
+	redriven map[string]*history.Operation // by value: the last redrive that may have happened
+	views    []*view
+	dead     []*view
 }
 
 // queue makes the checks that both queues have.
 func queue(c *collector, ops []history.Operation, cfg QueueConfig) *handled {
-	q := &handled{sent: gatherSent(ops, cfg.Stream), done: map[string]*done{}}
+	q := &handled{sent: gatherSent(ops, cfg.Stream), done: map[uint64]*done{}, byValue: map[string]bool{}, redriven: map[string]*history.Operation{}}
 	q.views = gatherViews(c, ops, cfg.Stream)
 	agree(c, ops, cfg.Stream)
 	if cfg.DeadLetters != "" {
@@ -81,10 +81,9 @@ func queue(c *collector, ops []history.Operation, cfg QueueConfig) *handled {
 	for _, v := range q.views {
 		q.checkStored(c, v)
 	}
-	q.checkLost(c)
+	q.checkLost(c, ops, cfg)
 	replicas(c, q.views, func(o *history.Operation, _ *view) bool {
-		d := q.done[o.Value]
-		return d != nil && d.tried != nil // an ack may be confirmed between two readings
+		return q.done[o.Sequence] != nil // an ack may be confirmed between two readings
 	})
 	return q
 }
@@ -94,31 +93,26 @@ func (q *handled) note(o *history.Operation, cfg QueueConfig) {
 	if o.Value == "" || o.Result == history.Failed {
 		return
 	}
-	d := q.done[o.Value]
-	if d == nil {
-		d = &done{}
-	}
 	switch {
 	case o.Stream == cfg.Stream && (o.Kind == history.Ack || o.Kind == history.Term):
-		d.tried = o
+		d := q.done[o.Sequence]
+		if d == nil {
+			d = &done{}
+			q.done[o.Sequence] = d
+		}
+		q.byValue[o.Value] = true
 		if o.Result == history.OK && (d.confirmed == nil || o.End < d.confirmed.End) {
 			d.confirmed = o
 		}
 	case cfg.DeadLetters != "" && o.Stream == cfg.DeadLetters && o.Kind == history.Redrive:
-		d.redriven = o
-	default:
-		return
+		q.redriven[o.Value] = o
 	}
-	q.done[o.Value] = d
 }
 
 // checkFetches looks at what workers got.
 func (q *handled) checkFetches(c *collector, ops []history.Operation, cfg QueueConfig) {
-	type sight struct {
-		sequence uint64
-		copies   int32
-	}
-	seen := map[string]sight{}
+	seen := map[uint64]bool{}
+	copies := map[string]int32{}
 	for i := range ops {
 		o := &ops[i]
 		if o.Stream != cfg.Stream || o.Kind != history.Fetch || o.Result != history.OK || o.Value == "" {
@@ -127,16 +121,15 @@ func (q *handled) checkFetches(c *collector, ops []history.Operation, cfg QueueC
 		if q.sent.foreign(c, o) {
 			continue
 		}
-		d := q.done[o.Value]
-		if d != nil && d.confirmed != nil && d.redriven == nil && d.confirmed.Sequence == o.Sequence && o.End > d.confirmed.End+cfg.Grace {
+		if d := q.done[o.Sequence]; d != nil && d.confirmed != nil && o.End > d.confirmed.End+cfg.Grace {
 			c.add(Redelivered, o.Node, of(d.confirmed, o), "%q came %v after its acknowledgement was confirmed", o.Value, o.End-d.confirmed.End)
 		}
-		s := seen[o.Value]
-		if s.sequence != o.Sequence {
-			s = sight{o.Sequence, s.copies + 1}
-			seen[o.Value] = s
+		if seen[o.Sequence] {
+			continue
 		}
-		if v := q.sent.find(o.Value); s.copies > v.tries-v.fails && (d == nil || d.redriven == nil) {
+		seen[o.Sequence] = true
+		copies[o.Value]++
+		if v := q.sent.find(o.Value); copies[o.Value] > v.tries-v.fails && q.redriven[o.Value] == nil {
 			c.add(Duplicate, o.Node, of(v.first, o), "%q came with another sequence, %d, and was sent %d times", o.Value, o.Sequence, v.tries)
 		}
 	}
@@ -148,7 +141,7 @@ func (q *handled) checkStored(c *collector, v *view) {
 		if q.sent.foreign(c, o) {
 			continue
 		}
-		if d := q.done[o.Value]; d != nil && d.confirmed != nil && d.confirmed.Sequence == o.Sequence {
+		if d := q.done[o.Sequence]; d != nil && d.confirmed != nil {
 			c.add(Kept, v.node, of(d.confirmed, o), "%q at sequence %d is still stored, though its acknowledgement was confirmed", o.Value, o.Sequence)
 		}
 	}
@@ -156,58 +149,83 @@ func (q *handled) checkStored(c *collector, v *view) {
 
 // checkLost looks for acknowledged messages that nobody has done with and that are gone, at each node that
 // was read.
-func (q *handled) checkLost(c *collector) {
-	stored := map[string]map[string]bool{} // by node: the values that it has somewhere
-	for _, views := range [][]*view{q.views, q.dead} {
+func (q *handled) checkLost(c *collector, ops []history.Operation, cfg QueueConfig) {
+	type place struct {
+		sequence uint64 // of a message in the queue; 0 where only the value counts
+		value    string
+	}
+	stored := map[string]map[place]bool{} // by node
+	for i, views := range [][]*view{q.views, q.dead} {
 		for _, v := range views {
 			if stored[v.node] == nil {
-				stored[v.node] = map[string]bool{}
+				stored[v.node] = map[place]bool{}
 			}
 			for _, o := range v.messages {
-				stored[v.node][o.Value] = true
+				// What was redriven has got another sequence.
+				if i == 0 && q.redriven[o.Value] == nil {
+					stored[v.node][place{o.Sequence, o.Value}] = true
+				} else {
+					stored[v.node][place{0, o.Value}] = true
+				}
 			}
 		}
 	}
 	nodes := slices.Sorted(maps.Keys(stored))
-	for i := range q.sent.values {
-		v := &q.sent.values[i]
-		if v.acked == nil {
-			continue
-		}
-		if d := q.done[v.acked.Value]; d != nil && d.tried != nil {
+	for i := range ops {
+		o := &ops[i]
+		if o.Stream != cfg.Stream || o.Kind != history.Publish || o.Result != history.OK || q.finished(o) {
 			continue
 		}
 		for _, node := range nodes {
-			if !stored[node][v.acked.Value] {
-				c.add(Lost, node, of(v.acked), "%q, acknowledged with sequence %d, is neither done nor stored", v.acked.Value, v.acked.Sequence)
+			if !stored[node][place{o.Sequence, o.Value}] && !stored[node][place{0, o.Value}] {
+				c.add(Lost, node, of(o), "%q, acknowledged with sequence %d, is neither done nor stored", o.Value, o.Sequence)
 			}
 		}
 	}
 }
 
+// finished says whether a worker may have acknowledged a message. After a redrive that has another sequence,
+// which the fetches tell.
+func (q *handled) finished(published *history.Operation) bool {
+	return q.done[published.Sequence] != nil || q.redriven[published.Value] != nil && q.byValue[published.Value]
+}
+
 // checkDead looks at the dead letters as one view shows them.
 func (q *handled) checkDead(c *collector, v *view) {
 	first := map[string]*history.Operation{}
+	copies := map[string]int32{}
 	for _, o := range v.messages {
 		if q.sent.foreign(c, o) {
 			continue
 		}
-		d := q.done[o.Value]
-		unsure := d != nil && d.redriven != nil && d.redriven.Result == history.Unknown
-		if before := first[o.Value]; before != nil && !unsure {
+		copies[o.Value]++
+		if before := first[o.Value]; before != nil && copies[o.Value] > q.allowed(o.Value) {
 			c.add(Duplicate, v.node, of(before, o), "%q is among the dead letters twice, at %d and %d", o.Value, before.Sequence, o.Sequence)
 		}
 		first[o.Value] = o
 	}
 	for _, w := range q.views {
-		if w.node != v.node {
+		if w.node != v.node || w.consumer != v.consumer {
 			continue
 		}
 		for _, o := range w.messages {
-			d := q.done[o.Value]
-			if first[o.Value] != nil && (d == nil || d.redriven == nil || d.redriven.Result == history.OK) {
+			if copies[o.Value] == 0 || q.sent.find(o.Value) == nil {
+				continue
+			}
+			if copies[o.Value]++; copies[o.Value] > q.allowed(o.Value) {
 				c.add(Duplicate, v.node, of(o, first[o.Value]), "%q is in the queue and among the dead letters", o.Value)
 			}
 		}
 	}
+}
+
+// allowed is how often a value may be there: as often as it may have been sent, and once more if a redrive
+// may have been done by half.
+func (q *handled) allowed(value string) int32 {
+	v := q.sent.find(value)
+	n := v.tries - v.fails
+	if r := q.redriven[value]; r != nil && r.Result == history.Unknown {
+		n++
+	}
+	return n
 }

@@ -93,6 +93,7 @@ func TestQueue(t *testing.T) {
 		{"under two sequences", `
 			1 publish v=a s=1
 			8 fetch v=a s=1
+			8 ack v=a s=1
 			8 fetch v=a s=2
 			8 ack v=a s=2
 			final *:`, "duplicate@n1"},

@@ -37,11 +37,18 @@ func Registers(ops []history.Operation, cfg RegistersConfig) []Finding {
 	byKey := gatherRegisters(c, ops, cfg.Stream, s)
 	views := gatherViews(c, ops, cfg.Stream)
 	replicas(c, views, nil)
+	a := agree(c, ops, cfg.Stream)
+	latest := make([]map[string]*history.Operation, len(views))
+	for i, v := range views {
+		latest[i] = v.latest()
+	}
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		r := byKey[key]
 		chain := r.chain(c)
-		r.checkPast(c, chain)
-		r.checkFinal(c, chain, views)
+		r.checkPast(c, chain, a)
+		for i, v := range views {
+			r.checkFinal(c, chain, v, latest[i][key])
+		}
 		r.checkOrder(c, chain, cfg)
 	}
 	return c.findings()
@@ -124,9 +131,8 @@ func (r *register) chain(c *collector) []link {
 }
 
 // checkPast looks for two pasts: two values of one revision, or two changes of the same revision.
-func (r *register) checkPast(c *collector, chain []link) {
+func (r *register) checkPast(c *collector, chain []link, a agreement) {
 	byFrom := map[uint64]link{}
-	a := agreement{}
 	for _, l := range chain {
 		if other, ok := byFrom[l.from]; ok {
 			c.add(Fork, l.swap.Node, of(other.swap, other.read, l.swap, l.read), "%q and %q both replaced revision %d of %q", other.swap.Value, l.swap.Value, l.from, r.key)
@@ -139,26 +145,14 @@ func (r *register) checkPast(c *collector, chain []link) {
 			c.add(Moved, l.read.Node, of(l.swap, l.read), "%q was acknowledged as revision %d of %q and is %d", l.swap.Value, l.swap.Sequence, r.key, l.read.Sequence)
 		}
 	}
-	for _, o := range r.reads {
-		a.see(c, o)
-	}
 }
 
-// checkFinal wants the newest change at every node.
-func (r *register) checkFinal(c *collector, chain []link, views []*view) {
+// checkFinal wants the newest change at a node, of which this is the last one that it has.
+func (r *register) checkFinal(c *collector, chain []link, v *view, last *history.Operation) {
 	if len(chain) == 0 {
 		return
 	}
-	newest := chain[len(chain)-1]
-	for _, v := range views {
-		var last *history.Operation
-		for _, o := range v.messages {
-			if o.Key == r.key {
-				last = o
-			}
-		}
-		if last == nil || last.Sequence < newest.to {
-			c.add(Lost, v.node, of(newest.swap, newest.read, last), "%q, revision %d of %q, is not here, read %s", newest.swap.Value, newest.to, r.key, v.way())
-		}
+	if newest := chain[len(chain)-1]; last == nil || last.Sequence < newest.to {
+		c.add(Lost, v.node, of(newest.swap, newest.read, last), "%q, revision %d of %q, is not here, read %s", newest.swap.Value, newest.to, r.key, v.way())
 	}
 }
