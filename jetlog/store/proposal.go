@@ -19,12 +19,19 @@ type Proposer interface {
 	Propose(ctx context.Context, p *Proposal) error
 }
 
-// Proposal is a command, or a pack, of a replicated stream on its way through its group. It is answered once.
+// Proposal is a command, or a pack, or commands that are started together, of a replicated stream on its way through its
+// group. It is answered once.
 type Proposal struct {
-	entry    entry
-	encoded  []byte // nil for publishes, which are encoded when they are needed
+	parts    []part
+	one      [1]part // what parts mostly is
 	bytes    int
 	answered atomic.Bool
+}
+
+// part is what makes one record of a proposal.
+type part struct {
+	entry   entry
+	encoded []byte // nil for publishes, which are encoded when they are needed
 }
 
 // What Bytes counts for the parts of a publish besides its content, and for a pack, at most.
@@ -36,22 +43,32 @@ const (
 // recordBytes is the length of what stands before the payload of a record in an entry: kind and length.
 const recordBytes = 5
 
-func newProposal(e *entry) *Proposal {
-	p := &Proposal{entry: *e, bytes: recordBytes + packBytes}
-	publishes := e.publishes
+func newProposal(entries []entry) *Proposal {
+	p := &Proposal{}
+	p.parts = p.one[:0]
+	for i := range entries {
+		p.parts = append(p.parts, part{entry: entries[i]})
+		p.bytes += p.parts[i].prepare()
+	}
+	return p
+}
+
+// prepare encodes a command and returns about how many bytes the record has.
+func (p *part) prepare() int {
+	e := &p.entry
+	bytes := recordBytes + packBytes
 	if e.command != nil {
 		c, ok := e.command.(*command.Publish)
 		if !ok {
 			p.encoded = command.Append(nil, e.command)
-			p.bytes += len(p.encoded)
-			return p
+			return bytes + len(p.encoded)
 		}
-		p.bytes += publishSize(c)
+		bytes += publishSize(c)
 	}
-	for i := range publishes {
-		p.bytes += publishSize(&publishes[i])
+	for i := range e.publishes {
+		bytes += publishSize(&e.publishes[i])
 	}
-	return p
+	return bytes
 }
 
 func publishSize(c *command.Publish) int {
@@ -63,6 +80,13 @@ func (p *Proposal) Bytes() int { return p.bytes }
 
 // Append appends the records for an entry of the group.
 func (p *Proposal) Append(dst []byte) []byte {
+	for i := range p.parts {
+		dst = p.parts[i].append(dst)
+	}
+	return dst
+}
+
+func (p *part) append(dst []byte) []byte {
 	at := len(dst)
 	dst = append(dst, 0, 0, 0, 0, 0)
 	if p.encoded != nil {
@@ -77,12 +101,31 @@ func (p *Proposal) Append(dst []byte) []byte {
 	return dst
 }
 
+// take appends what is to be carried out, and notes that it is answered by that.
+func (p *Proposal) take(batch []entry) []entry {
+	answered := p.answered.Swap(true)
+	for i := range p.parts {
+		e := p.parts[i].entry
+		if answered {
+			e.answers = nobody{} // he was told that it is not known
+		}
+		batch = append(batch, e)
+	}
+	return batch
+}
+
 // Fail answers the proposal with an error: it is not known what becomes of it, unless the error says so.
 func (p *Proposal) Fail(err error) {
 	if p.answered.Swap(true) {
 		return
 	}
-	e := &p.entry
+	for i := range p.parts {
+		p.parts[i].entry.fail(err)
+	}
+}
+
+// fail answers with an error.
+func (e *entry) fail(err error) {
 	for i := range e.count() {
 		e.answers.Answer(i, jetlog.Result{}, err)
 	}

@@ -45,8 +45,8 @@ func (t *Stream) Start(ctx context.Context, c command.Command, f func(jetlog.Res
 
 func (t *Stream) start(ctx context.Context, e entry) error {
 	kind := e.kind()
-	if !t.store.allowed[kind] {
-		return fmt.Errorf("command of kind %d: feature level is %d: %w", kind, t.store.cfg.Level, ErrNewer)
+	if err := t.store.allow(kind); err != nil {
+		return err
 	}
 	if taken, err := t.startReplicated(ctx, &e); taken {
 		return err
@@ -90,6 +90,14 @@ func (t *Stream) start(ctx context.Context, e entry) error {
 			return fmt.Errorf("append to the log: %w", ctx.Err())
 		}
 	}
+}
+
+// allow refuses commands of a kind that others may not know yet.
+func (s *Store) allow(kind command.Kind) error {
+	if !s.allowed[kind] {
+		return fmt.Errorf("command of kind %d: feature level is %d: %w", kind, s.cfg.Level, ErrNewer)
+	}
+	return nil
 }
 
 // append puts an entry into the log and into the queue of its shard. It does not wait: the error is

@@ -7,7 +7,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"runnel/jetlog"
 	"runnel/jetlog/checkpoint"
+	"runnel/jetlog/command"
 	"runnel/jetlog/entries"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/wal"
@@ -89,8 +91,8 @@ func (t *Stream) SetProposer(p Proposer) {
 	}
 }
 
-// propose hands an entry to the group.
-func (t *Stream) propose(ctx context.Context, r *replica, e *entry) error {
+// propose hands entries to the group, as one proposal.
+func (t *Stream) propose(ctx context.Context, r *replica, entries ...entry) error {
 	if err := t.usable(); err != nil {
 		return err
 	}
@@ -98,12 +100,40 @@ func (t *Stream) propose(ctx context.Context, r *replica, e *entry) error {
 	if p == nil {
 		return fmt.Errorf("stream %q: %w", t.name, ErrNotLeader)
 	}
-	if e.kind().Stores() {
+	if entries[0].kind().Stores() {
 		if err := t.store.admit(ctx); err != nil {
 			return err
 		}
 	}
-	return (*p).Propose(ctx, newProposal(e))
+	return (*p).Propose(ctx, newProposal(entries))
+}
+
+// StartTogether is Start for commands that bring no messages and follow one another, one at least; done is called for each,
+// in their order. A group has all of them in one entry, if that is not too large, and takes all or none. With an error
+// those from started on were not started.
+func (t *Stream) StartTogether(
+	ctx context.Context, commands []command.Command, f func(jetlog.Result, error),
+) (started int, err error) {
+	r := t.replica.Load()
+	if r == nil {
+		for i, c := range commands {
+			if err := t.Start(ctx, c, f); err != nil {
+				return i, err
+			}
+		}
+		return len(commands), nil
+	}
+	entries := make([]entry, len(commands))
+	for i, c := range commands {
+		if err := t.store.allow(c.Kind()); err != nil {
+			return 0, err
+		}
+		entries[i] = entry{stream: t, command: c, answers: done(f)}
+	}
+	if err := t.propose(ctx, r, entries...); err != nil {
+		return 0, err
+	}
+	return len(commands), nil
 }
 
 // ApplyEntry carries out the commands of an entry of the group, and answers those that were proposed here: if local is not
@@ -147,11 +177,7 @@ func (t *Stream) applyEntry(r *replica, w *applier, at entries.Place, records []
 		batch, err = decodeRecords(batch, t, records)
 	}
 	for _, p := range local {
-		e := p.entry
-		if p.answered.Swap(true) {
-			e.answers = nobody{} // he was told that it is not known
-		}
-		batch = append(batch, e)
+		batch = p.take(batch)
 	}
 	w.batch = batch
 	if err != nil {
@@ -229,5 +255,5 @@ func (t *Stream) startReplicated(ctx context.Context, e *entry) (taken bool, err
 	if r == nil {
 		return false, nil
 	}
-	return true, t.propose(ctx, r, e)
+	return true, t.propose(ctx, r, *e)
 }
