@@ -85,11 +85,23 @@ const (
 )
 
 // Stall is what the harness saw of a client that came to nothing from Start to End although its server answered all the time: Node,
-// Value (what it was doing), Error (whether a call did not come to an end). It overlaps with operations of its
-// process. What the cluster could not do for lack of a majority looks the same; the faults of the run tell the two apart.
+// Value (what it was doing). It is Failed if a call did not come to an end, or if the harness could not bring something about
+// when all was healed; else Unknown, since what the cluster could not do for lack of a majority looks the same. It overlaps with
+// operations of its process.
 const Stall = "stall"
 
 // Fault is something that the harness did to the cluster, from Start until it was undone at End: Node (one
 // operation for each node it was done to), Value (what: "kill", "cut", ...), Error (what went wrong in
 // doing it, if something did; Failed then).
 const Fault = "fault"
+
+// Request says whether operations of a kind are requests of a client to which a server answers at once, so
+// that their number and how long they take are figures of the server. A Fetch is none: it waits for messages.
+func Request(kind string) bool {
+	switch kind {
+	case Publish, Ack, Nak, Term, Swap, Get, StaleGet, Put, Add, Commit, Purge, Erase, Redrive,
+		CreateStream, UpdateStream, DeleteStream, CreateConsumer, UpdateConsumer, DeleteConsumer:
+		return true
+	}
+	return false
+}
