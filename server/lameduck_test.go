@@ -2,7 +2,9 @@ package server_test
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -127,5 +129,25 @@ func TestLameDuckWithoutClients(t *testing.T) {
 	case <-s.Done():
 	default:
 		t.Error("the server has not ended")
+	}
+}
+
+// TestLameDuckThenShutdown: whoever ends a server that has ended already is told nothing of what cannot be done any more.
+func TestLameDuckThenShutdown(t *testing.T) {
+	o := servertest.Options(t, fmt.Sprintf("jetstream { store_dir: %q }", t.TempDir()))
+	o.LameDuck.GracePeriod = time.Millisecond
+	var log logBuffer
+	s, err := server.Open(o, log.logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.LameDuck(context.Background())
+	if err := s.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	if text := log.text.String(); strings.Contains(text, "was not flushed") {
+		t.Errorf("the log of a server that has ended well says\n%s", text)
 	}
 }

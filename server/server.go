@@ -268,8 +268,13 @@ func (s *Server) Err() error {
 func (s *Server) Wait() { <-s.done }
 
 // Shutdown ends the server in order: no new connections, what is queued for clients is written until ctx
-// ends, then everything is closed. It returns ctx's error when something had to be cut.
+// ends, then everything is closed. It returns ctx's error when something had to be cut. A server that has ended stays so.
 func (s *Server) Shutdown(ctx context.Context) error {
+	select {
+	case <-s.done:
+		return nil
+	default:
+	}
 	s.flushStore() // while clients are still served
 	s.farewell()
 	s.listeners.close()
