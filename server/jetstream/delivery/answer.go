@@ -103,6 +103,7 @@ func (t *turn) answersOf(list []answer) {
 		}
 	}
 	if len(ack.Replies) > 0 {
+		f.patient = !f.again && len(f.replies) == 0
 		t.launch(&f)
 	}
 }

@@ -68,6 +68,7 @@ type session struct {
 	reading retry            // of messages
 	samples map[uint64]int64 // when a message was last sent, for samples
 
+	patience  int64           // until when what is in the outbox may wait for more
 	before    jetlog.Position // the cursor before the first of held
 	heldBytes int             // of what is held, also by flights
 	full      bool            // there was more than could be held at once

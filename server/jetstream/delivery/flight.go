@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"runnel/jetlog"
@@ -18,7 +19,8 @@ type flight struct {
 	replies []string // who waits until it is applied
 	due     int64    // when it makes something overdue at the earliest, 0 for never
 
-	again bool // it lets something be sent again
+	again   bool // it lets something be sent again
+	patient bool // it may wait for something that goes with it
 
 	// Of a Deliver: the first consumer sequence, 0 for other commands, how many there are, and how many of these
 	// are of messages that had not been sent before.
@@ -72,10 +74,27 @@ func (r *retry) later(now int64, least time.Duration) {
 	r.at = now + int64(r.pause)
 }
 
+// ackPause is how long acknowledgements wait that nobody waits for, so that they go with the next delivery: an entry of
+// a group costs a sync on several servers.
+const ackPause = 5 * time.Millisecond
+
 // launch puts a command into the outbox.
 func (t *turn) launch(f *flight) {
-	t.session.outbox = append(t.session.outbox, *f)
-	t.session.started++
+	s := t.session
+	if len(s.outbox) == 0 {
+		s.patience = t.ns + int64(ackPause)
+	}
+	s.outbox = append(s.outbox, *f)
+	s.started++
+}
+
+// waits reports whether nothing in the outbox is needed soon.
+func (t *turn) waits() bool {
+	s := t.session
+	if !t.commits || len(s.outbox) == 0 || s.patience <= t.ns || t.stall == MaxAckPending {
+		return false
+	}
+	return !slices.ContainsFunc(s.outbox, func(f flight) bool { return !f.patient })
 }
 
 // send starts what is in the outbox, until something cannot be started.
@@ -84,32 +103,61 @@ func (t *turn) send() {
 	if s.writing.at > t.ns {
 		return
 	}
-	writing := retry{}
-	for i := range s.outbox {
-		f := &s.outbox[i]
-		if f.from != 0 && f.epoch != t.c.epoch {
-			s.landed++ // it would be refused
-			t.giveBack(f.held)
-			continue
+	s.writing.at = 0
+	t.forget(func(f *flight) bool { return f.from != 0 && f.epoch != t.c.epoch }) // it would be refused
+	for len(s.outbox) > 0 {
+		n := 1
+		if t.commits {
+			n = len(s.outbox)
 		}
-		// It is in the list first: the result may come before Start returns.
-		s.flights = append(s.flights, *f)
-		if err := t.c.stream.log.Start(t.c.stream.pool.never, f.command, t.c.land); err != nil {
-			s.flights = s.flights[:len(s.flights)-1]
-			t.unwritable(err)
-			if len(f.held) > 0 && !errors.Is(err, context.Canceled) {
-				s.landed++
-				t.lose(f)
-				writing = s.writing
-				continue
-			}
-			s.outbox = s.outbox[i:]
+		if !t.start(n) {
 			return
 		}
 	}
-	clear(s.outbox)
-	s.outbox = s.outbox[:0]
-	s.writing = writing
+}
+
+// start starts so many of the outbox; it is false if one cannot be started.
+func (t *turn) start(n int) bool {
+	s := t.session
+	before := len(s.flights)
+	// They are in the list first: results may come before this returns.
+	s.flights = append(s.flights, s.outbox[:n]...)
+	log, started := t.c.stream.log, 0
+	var err error
+	if n > 1 {
+		commands := make([]command.Command, n)
+		for i := range commands {
+			commands[i] = s.outbox[i].command
+		}
+		started, err = log.StartTogether(t.c.stream.pool.never, commands, t.c.land)
+	} else if err = log.Start(t.c.stream.pool.never, s.outbox[0].command, t.c.land); err == nil {
+		started = 1
+	}
+	clear(s.flights[before+started:])
+	s.flights = s.flights[:before+started]
+	s.outbox = slices.Delete(s.outbox, 0, started)
+	if err == nil {
+		s.writing = retry{}
+		return true
+	}
+	t.unwritable(err)
+	if !errors.Is(err, context.Canceled) {
+		t.forget(func(f *flight) bool { return len(f.held) > 0 })
+	}
+	return false
+}
+
+// forget takes out of the outbox what is not to be started, as if it had failed.
+func (t *turn) forget(which func(*flight) bool) {
+	s := t.session
+	s.outbox = slices.DeleteFunc(s.outbox, func(f flight) bool {
+		if !which(&f) {
+			return false
+		}
+		s.landed++
+		t.lose(&f)
+		return true
+	})
 }
 
 // unwritable says when commands are tried again, and tells the operator the first time.

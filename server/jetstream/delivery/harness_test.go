@@ -301,6 +301,16 @@ func (l *faultyLog) Start(ctx context.Context, c command.Command, done func(jetl
 	return l.Stream.Start(ctx, c, done)
 }
 
+func (l *faultyLog) StartTogether(ctx context.Context, list []command.Command, done func(jetlog.Result, error)) (int, error) {
+	l.mu.Lock()
+	err := l.err
+	l.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	return l.Stream.StartTogether(ctx, list, done)
+}
+
 // streamConfig is the configuration of a stream for tests.
 func streamConfig() config.Stream {
 	return config.Stream{

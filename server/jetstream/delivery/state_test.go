@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -13,6 +14,9 @@ func TestLag(t *testing.T) {
 		w.consumer(explicit())
 		check := func(want delivery.Lag, stalled delivery.Stall, until time.Time) {
 			t.Helper()
+			if err := w.stream.Settle(context.Background(), "c"); err != nil {
+				t.Fatal(err)
+			}
 			s, ok := w.stream.State("c")
 			if !ok || s.Lag != want || s.Stalled != stalled || !s.StalledUntil.Equal(until) {
 				t.Errorf("got %+v, stalled %q until %v,\n\twant %+v, stalled %q until %v",

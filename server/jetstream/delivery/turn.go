@@ -103,7 +103,9 @@ func (t *turn) work(box *mailbox) {
 	t.answers(box.answers)
 	t.flows(box.flows)
 	t.requests(box.requests)
-	t.send()
+	if !t.commits || t.session.writing.at != 0 {
+		t.send() // otherwise it goes with what is delivered
+	}
 	t.lapse()
 	t.deliver()
 	t.afterwards()
@@ -191,7 +193,7 @@ func (t *turn) deliver() {
 // hindered reports whether commands or messages are to be tried again later.
 func (t *turn) hindered() bool {
 	s := t.session
-	if s.reading.at <= t.ns && s.writing.at <= t.ns && len(s.outbox) == 0 {
+	if s.reading.at <= t.ns && (s.writing.at == 0 || s.writing.at <= t.ns && len(s.outbox) == 0) {
 		return false
 	}
 	t.stall = Storage
@@ -230,7 +232,11 @@ func (t *turn) afterwards() {
 	}
 	t.mindPin("")
 	t.note(false)
-	t.send()
+	if t.waits() {
+		t.mustBy(s.patience)
+	} else {
+		t.send()
+	}
 	t.mustBy(s.writing.at)
 	if len(s.waiting.list) == 0 {
 		s.waiting.due = 0
@@ -364,6 +370,7 @@ func (t *turn) finish(box *mailbox) {
 	t.landings(box.landings)
 	if t.set != nil {
 		t.answers(box.answers)
+		t.forget(func(f *flight) bool { return len(f.held) > 0 }) // nobody would send it
 		t.note(true)
 		t.send()
 	}
