@@ -26,3 +26,8 @@ var helpTLSText string
 //
 //go:embed help_cluster.txt
 var clusterHelp string
+
+// chaosHelp is what runnel chaos -h prints before its flags.
+//
+//go:embed help_chaos.txt
+var chaosHelp string

@@ -21,7 +21,7 @@ func main() {
 
 // isTool reports whether the command line is not for the server.
 func isTool(args []string) bool {
-	return len(args) > 0 && slices.Contains([]string{"bench", "cluster", "config", "healthcheck", "store", "version", "help"}, args[0])
+	return len(args) > 0 && slices.Contains([]string{"bench", "chaos", "cluster", "config", "healthcheck", "store", "version", "help"}, args[0])
 }
 
 // run does what the command line says and returns the exit code. Everything
@@ -34,6 +34,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch args[0] {
 	case "bench":
 		return benchCommand(ctx, args[1:], stdout, stderr)
+	case "chaos":
+		return chaosCommand(ctx, args[1:], stdout, stderr)
 	case "cluster":
 		return clusterCommand(ctx, args[1:], stdout, stderr)
 	case "config":

@@ -1,0 +1,250 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"runnel/chaos/check"
+	"runnel/chaos/fault"
+	"runnel/chaos/history"
+	"runnel/chaos/process"
+	"runnel/chaos/workload"
+)
+
+// Outcome is what came of a campaign.
+type Outcome struct {
+	Options  Options
+	Began    time.Time
+	Took     time.Duration
+	Plan     []fault.Step
+	Missing  []string // faults that cannot be done here, and why
+	History  string   // the file
+	Sets     []check.Set
+	Findings []check.Finding
+	Figures  []check.Figures
+	// Faults are what else went wrong with servers: ends that nobody asked for, lines of logs that say so, servers that were not
+	// ready in time.
+	Faults []string
+}
+
+// Violated reports whether a server did what it must not.
+func (o *Outcome) Violated() bool {
+	for i := range o.Findings {
+		if o.Findings[i].Violation() {
+			return true
+		}
+	}
+	return len(o.Faults) > 0
+}
+
+// Times that a campaign gives the cluster.
+const (
+	readyTime  = time.Minute     // to form, and to be well again when all is healed
+	setupTime  = time.Minute     // to create all streams
+	finishTime = 2 * time.Minute // for the final reads of all workloads
+)
+
+// unreachable are lines of a log about servers that cannot be reached, which is what a campaign does to them, and about the address
+// where nobody is that servers hear of one another.
+var unreachable = regexp.MustCompile(`trying to connect to route|cannot connect with another server`)
+
+// campaign is one that runs.
+type campaign struct {
+	Options
+	out     *Outcome
+	cluster *process.Cluster
+	history *history.Recorder
+	loads   []workload.Workload
+
+	mu sync.Mutex // guards out.Faults
+}
+
+// Run runs a campaign. The error says that it could not be run; what was found is in the outcome. When ctx ends, the load ends, and what
+// has happened until then is checked.
+func Run(ctx context.Context, o Options) (*Outcome, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	c := &campaign{Options: o, out: &Outcome{Options: o, Began: time.Now(), History: filepath.Join(o.Dir, "history.jsonl")}}
+	if c.history, err = history.Create(c.out.History); err != nil {
+		return nil, err
+	}
+	c.cluster, err = process.NewCluster(filepath.Join(o.Dir, ServersFolder), process.Options{
+		Servers: o.Servers, Program: o.Program, SyncAlways: o.SyncAlways, Seed: o.Seed, Ended: c.ended,
+	})
+	if err != nil {
+		return nil, errors.Join(err, c.history.Close())
+	}
+	err = c.run(ctx)
+	for _, w := range c.loads {
+		w.Close()
+	}
+	c.lookAtLogs()
+	err = errors.Join(err, c.cluster.Close(), c.history.Close())
+	if err != nil {
+		return nil, err
+	}
+	ops, err := history.ReadFile(c.out.History)
+	if err != nil {
+		return nil, err
+	}
+	c.Tell(fmt.Sprintf("checking %d operations", len(ops)))
+	c.out.Sets, c.out.Findings = Judge(ops, o.Workloads, o.Program.Dialect)
+	c.out.Figures = check.Availability(ops)
+	c.out.Took = time.Since(c.out.Began)
+	return c.out, nil
+}
+
+// run is the campaign up to the final reads.
+func (c *campaign) run(ctx context.Context) error {
+	c.Tell(fmt.Sprintf("starting %d servers: %s", c.Servers, c.Program))
+	limited, cancel := context.WithTimeout(ctx, readyTime)
+	err := errors.Join(c.cluster.StartAll(limited), c.cluster.WaitReady(limited))
+	cancel()
+	if err != nil {
+		return fmt.Errorf("start the cluster: %w", err)
+	}
+	if err := c.setup(ctx); err != nil {
+		return err
+	}
+	if err := c.harm(ctx); err != nil {
+		return err
+	}
+	// What follows takes place even if the campaign was cut short.
+	c.finish(context.WithoutCancel(ctx))
+	return nil
+}
+
+// setup makes the workloads, and what they need.
+func (c *campaign) setup(ctx context.Context) error {
+	var nodes []workload.Node
+	for i, s := range c.cluster.Servers() {
+		nodes = append(nodes, c.node(i, s.Name()))
+	}
+	for i, name := range c.Workloads {
+		w, err := workload.New(name, workload.Config{
+			Nodes: nodes, Recorder: c.history, Replicas: c.Replicas, Processes: c.Processes, Rate: c.Rate, Seed: c.Seed + uint64(i),
+			FirstProcess: (i + 1) * workload.ProcessesMax, AckWait: ackWait,
+		})
+		if err != nil {
+			return err
+		}
+		c.loads = append(c.loads, w)
+	}
+	limited, cancel := context.WithTimeout(ctx, setupTime)
+	defer cancel()
+	return c.each(func(w workload.Workload) error { return w.Setup(limited) })
+}
+
+// node is the server at a place of the cluster, as clients see it. Who stands there may change; clients that connect again find it.
+func (c *campaign) node(i int, name string) workload.Node {
+	return workload.Node{Name: name, Connect: func(options ...nats.Option) (*nats.Conn, error) {
+		return nats.Connect("nats://"+c.cluster.Mesh().ClientAddr(i), options...)
+	}}
+}
+
+// each does something with all workloads at the same time.
+func (c *campaign) each(do func(workload.Workload) error) error {
+	errs := make([]error, len(c.loads))
+	var all sync.WaitGroup
+	for i, w := range c.loads {
+		all.Go(func() { errs[i] = do(w) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// harm has the workloads work while faults come and go.
+func (c *campaign) harm(ctx context.Context) error {
+	kinds, err := c.kinds()
+	if err != nil {
+		return err
+	}
+	r := &fault.Runner{Cluster: c.cluster, History: c.history, Tell: c.step}
+	var runnable []fault.Kind
+	for _, k := range kinds {
+		if err := k.Missing(r); err != nil {
+			c.out.Missing = append(c.out.Missing, fmt.Sprintf("%s: %v", k.Name, err))
+			continue
+		}
+		runnable = append(runnable, k)
+	}
+	c.out.Plan = c.plan(runnable)
+	c.Tell(fmt.Sprintf("%d workloads for %v, %d faults, seed %d", len(c.loads), c.Length, len(c.out.Plan), c.Seed))
+	limited, cancel := context.WithTimeout(ctx, c.Length)
+	defer cancel()
+	load := make(chan error, 1)
+	go func() { load <- c.each(func(w workload.Workload) error { return w.Run(limited) }) }()
+	err = r.Run(limited, c.out.Plan)
+	return errors.Join(err, <-load)
+}
+
+// step tells of a fault.
+func (c *campaign) step(s fault.Step, ended bool, err error) {
+	switch {
+	case err != nil:
+		c.Tell(fmt.Sprintf("  %s could not be done as planned: %v", s.Kind, err))
+	case !ended:
+		c.Tell(fmt.Sprintf("  %s of %s for %v", s.Kind, c.names(s.Servers), s.For.Round(time.Second)))
+	}
+}
+
+// names are those of the servers at some places, at the time of asking.
+func (c *campaign) names(places []int) string {
+	all := c.cluster.Servers()
+	var names []string
+	for _, i := range places {
+		names = append(names, all[i%len(all)].Name())
+	}
+	return strings.Join(names, ", ")
+}
+
+// finish waits until the cluster is well, and reads what is there.
+func (c *campaign) finish(ctx context.Context) {
+	c.Tell("healed; waiting until all servers are ready")
+	ready, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	if err := c.cluster.WaitReady(ready); err != nil {
+		c.note(fmt.Sprintf("not ready %v after all was healed: %v", readyTime, err))
+	}
+	c.Tell("reading what each server has")
+	limited, cancel := context.WithTimeout(ctx, finishTime)
+	defer cancel()
+	if err := c.each(func(w workload.Workload) error { return w.Finish(limited) }); err != nil {
+		c.note(fmt.Sprintf("final reads: %v", err))
+	}
+}
+
+// ended notes the end of a server that nobody asked for.
+func (c *campaign) ended(e *process.End) { c.note(e.Error()) }
+
+// note notes what is wrong with a server.
+func (c *campaign) note(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out.Faults = append(c.out.Faults, text)
+}
+
+// lookAtLogs notes lines that a server should not have written. What faults of the network and of other servers make it say is no such line.
+func (c *campaign) lookAtLogs() {
+	for _, s := range append(c.cluster.Servers(), c.cluster.Former()...) {
+		s.ExpectLog(unreachable)
+		lines, err := s.LogFaults()
+		if err != nil {
+			c.Logger.Warn("the log of a server cannot be read", "server", s.Name(), "error", err)
+			continue
+		}
+		for _, line := range lines {
+			c.note(fmt.Sprintf("log of %s: %s", s.Name(), line))
+		}
+	}
+}

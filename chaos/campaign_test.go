@@ -1,0 +1,100 @@
+package chaos_test
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"runnel/chaos"
+	"runnel/chaos/process"
+)
+
+// program builds the server of this module.
+func program(t *testing.T) process.Program {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "runnel")
+	if out, err := exec.Command("go", "build", "-o", path, "runnel/cmd/runnel").CombinedOutput(); err != nil {
+		t.Fatalf("build the server: %v\n%s", err, out)
+	}
+	p, err := process.Find(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// run runs a campaign.
+func run(t *testing.T, o chaos.Options) *chaos.Outcome {
+	t.Helper()
+	o.Dir = t.TempDir()
+	o.Tell = func(text string) { t.Log(text) }
+	out, err := chaos.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestMix has all workloads work on a cluster while servers are killed, paused and cut off, and loses nothing. Seeds are the rounds.
+func TestMix(t *testing.T) {
+	p := program(t)
+	for seed := range uint64(seeds) {
+		out := run(t, chaos.Options{
+			Program: p, Faults: mixOfFaults, Length: mixLength, Fault: 4 * time.Second, Quiet: 4 * time.Second, Rate: 40, Processes: 4, Seed: seed,
+		})
+		var text strings.Builder
+		out.Print(&text)
+		t.Log(text.String())
+		if out.Violated() {
+			t.Errorf("seed %d: something was violated", seed)
+		}
+		if len(out.Plan) < 2 {
+			t.Errorf("seed %d: %d faults, want some", seed, len(out.Plan))
+		}
+	}
+}
+
+// TestRunIsCutShort ends a campaign early: what has happened until then is checked.
+func TestRunIsCutShort(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out, err := chaos.Run(ctx, chaos.Options{
+		Program: program(t), Workloads: []string{"W1"}, Faults: []string{chaos.NoFaults}, Length: time.Hour, Rate: 100, Dir: t.TempDir(),
+		Tell: func(text string) {
+			if strings.Contains(text, "workloads for") {
+				cancel()
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Violated() || len(out.Sets) == 0 {
+		t.Errorf("got %d sets, %v %v", len(out.Sets), out.Findings, out.Faults)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	p := process.Program{Path: "x"}
+	tests := []struct {
+		name    string
+		options chaos.Options
+		want    string
+	}{
+		{"no program", chaos.Options{Dir: "d"}, "server program"},
+		{"no folder", chaos.Options{Program: p}, "folder"},
+		{"more replicas than servers", chaos.Options{Program: p, Dir: "d", Servers: 3, Replicas: 5}, "5 replicas need as many servers, and there are 3"},
+		{"no such workload", chaos.Options{Program: p, Dir: "d", Workloads: []string{"W99"}}, `no workload "W99"; there are [W1 `},
+		{"no such fault", chaos.Options{Program: p, Dir: "d", Faults: []string{"kick"}}, `no fault "kick"; there are: kill, `},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if _, err := chaos.Run(t.Context(), test.options); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got error %v, want one with %q", err, test.want)
+			}
+		})
+	}
+}

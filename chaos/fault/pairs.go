@@ -1,0 +1,45 @@
+package fault
+
+import (
+	"context"
+	"errors"
+
+	"runnel/chaos/process"
+)
+
+// pairs are two faults that meet: a minority is away, and while it is, one of those that go on without it is lost and the rest of them
+// stand still, so that a majority forms of which some were not there.
+func pairs() []Kind {
+	return []Kind{
+		{Name: "pause-kill", Text: "a minority stands still; then one of the others is killed, the rest stand still and the minority goes on", Takes: Minority, Least: 3, do: pauseKill},
+		{Name: "cut-kill", Text: "a minority is cut off; then one of the others is killed, the rest are cut off and the minority comes back", Takes: Minority, Least: 3, do: cutKill},
+	}
+}
+
+func pauseKill(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
+	others := r.Cluster.Others(servers...)
+	victim, rest := others[0], others[1:]
+	if err := each(servers, (*process.Server).Pause); err != nil {
+		return errors.Join(err, each(servers, resume))
+	}
+	err := r.last(ctx, s.For/3, func(ctx context.Context) error {
+		return errors.Join(victim.Kill(), each(rest, (*process.Server).Pause), each(servers, resume), start(ctx, []*process.Server{victim}))
+	})
+	return errors.Join(err, r.last(ctx, s.For/3, func(context.Context) error { return each(rest, resume) }))
+}
+
+func cutKill(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
+	others := r.Cluster.Others(servers...)
+	victim, rest := others[0], others[1:]
+	part(r.Cluster, servers)
+	err := r.last(ctx, s.For/3, func(ctx context.Context) error {
+		err := victim.Kill()
+		r.Cluster.Mesh().Heal()
+		part(r.Cluster, rest)
+		return errors.Join(err, start(ctx, []*process.Server{victim}))
+	})
+	return errors.Join(err, r.last(ctx, s.For/3, func(context.Context) error {
+		r.Cluster.Mesh().Heal()
+		return nil
+	}))
+}

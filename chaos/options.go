@@ -1,0 +1,108 @@
+package chaos
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"runnel/chaos/fault"
+	"runnel/chaos/process"
+	"runnel/chaos/workload"
+)
+
+// Options are what a campaign is. What is zero gets a default.
+type Options struct {
+	Program    process.Program
+	Servers    int  // 3
+	Replicas   int  // of the streams; as many as there are servers
+	SyncAlways bool // sync_interval: always in the configuration; what the program does by itself when false
+
+	Workloads []string      // by name; all of them if there are none
+	Faults    []string      // names of faults; all if there are none. One "none" is a campaign without
+	Length    time.Duration // of the load; 1 minute
+	Fault     time.Duration // how long a fault lasts on average; 10 s
+	Quiet     time.Duration // the time between faults, on average; 8 s
+	Rate      float64       // operations a second of each workload; 200
+	Processes int           // clients of each workload; 8
+	Seed      uint64        // of the plan and of what clients choose
+
+	// Dir is where the servers' folders and the history go. What there is of an earlier campaign must be removed before.
+	Dir string
+	// Tell, if it is not nil, gets each line of progress.
+	Tell func(text string)
+	// Logger gets what goes wrong in the harness itself; nil discards it.
+	Logger *slog.Logger
+}
+
+// NoFaults is the name that stands for no faults at all.
+const NoFaults = "none"
+
+// complete fills in the defaults and checks the rest.
+func (o Options) complete() (Options, error) {
+	set := func(d *time.Duration, standard time.Duration) {
+		if *d <= 0 {
+			*d = standard
+		}
+	}
+	set(&o.Length, time.Minute)
+	set(&o.Fault, 10*time.Second)
+	set(&o.Quiet, 8*time.Second)
+	if o.Servers == 0 {
+		o.Servers = 3
+	}
+	if o.Replicas == 0 {
+		o.Replicas = min(o.Servers, 5)
+	}
+	if o.Rate == 0 {
+		o.Rate = 200
+	}
+	if o.Processes == 0 {
+		o.Processes = 8
+	}
+	if len(o.Workloads) == 0 {
+		o.Workloads = workload.Names()
+	}
+	if len(o.Faults) == 0 {
+		o.Faults = []string{"all"}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Tell == nil {
+		o.Tell = func(string) {}
+	}
+	return o, o.check()
+}
+
+func (o Options) check() error {
+	switch {
+	case o.Program.Path == "":
+		return errors.New("a campaign needs a server program")
+	case o.Dir == "":
+		return errors.New("a campaign needs a folder")
+	case o.Replicas > o.Servers:
+		return fmt.Errorf("%d replicas need as many servers, and there are %d", o.Replicas, o.Servers)
+	}
+	for _, name := range o.Workloads {
+		if !slices.Contains(workload.Names(), name) {
+			return fmt.Errorf("there is no workload %q; there are %v", name, workload.Names())
+		}
+	}
+	_, err := o.kinds()
+	return err
+}
+
+// kinds are the faults.
+func (o Options) kinds() ([]fault.Kind, error) {
+	if slices.Equal(o.Faults, []string{NoFaults}) {
+		return nil, nil
+	}
+	return fault.Find(o.Faults...)
+}
+
+// plan is what is done to the cluster.
+func (o Options) plan(kinds []fault.Kind) []fault.Step {
+	return fault.Plan(fault.Settings{Seed: o.Seed, Servers: o.Servers, Kinds: kinds, Length: o.Length, Fault: o.Fault, Quiet: o.Quiet})
+}

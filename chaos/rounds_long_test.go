@@ -1,0 +1,14 @@
+//go:build long
+
+package chaos_test
+
+import "time"
+
+// How much of a mix is run.
+const (
+	seeds     = 12
+	mixLength = 5 * time.Minute
+)
+
+// mixOfFaults is what is done to servers.
+var mixOfFaults = []string{"all"}

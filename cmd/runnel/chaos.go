@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"runnel/chaos"
+	"runnel/chaos/fault"
+	processes "runnel/chaos/process"
+	"runnel/chaos/workload"
+)
+
+// exitViolated is the exit code of "runnel chaos" when a server did what it must not. 1 is a campaign that could not be run.
+const exitViolated = 2
+
+// chaosFlags are the flags of "runnel chaos".
+type chaosFlags struct {
+	options           chaos.Options
+	program           string
+	workloads, faults string
+	list              bool
+	dir               string
+	keep              bool
+}
+
+// register defines the flags.
+func (f *chaosFlags) register(flags *flag.FlagSet) {
+	o := &f.options
+	flags.StringVar(&f.program, "server", "", "server `program`: runnel or nats-server; this program if there is none")
+	flags.IntVar(&o.Servers, "servers", 3, "`number` of servers")
+	flags.IntVar(&o.Replicas, "replicas", 0, "`number` of replicas of each stream (default: as many as servers)")
+	flags.DurationVar(&o.Length, "length", time.Minute, "`time` of the load")
+	flags.StringVar(&f.workloads, "workloads", "all", "`names` of workloads, with commas between")
+	flags.StringVar(&f.faults, "faults", "all", "`names` of faults, with commas between; none for none")
+	flags.DurationVar(&o.Fault, "fault", 10*time.Second, "`time` that a fault lasts, on average")
+	flags.DurationVar(&o.Quiet, "quiet", 8*time.Second, "`time` between faults, on average")
+	flags.Float64Var(&o.Rate, "rate", 200, "operations a second of each workload")
+	flags.IntVar(&o.Processes, "clients", 8, "`number` of clients of each workload")
+	flags.Uint64Var(&o.Seed, "seed", 0, "`number` that the plan of faults comes from (default: another one each time)")
+	flags.BoolVar(&o.SyncAlways, "sync-always", false, "have nats-server sync each message before it acknowledges (runnel always does)")
+	flags.StringVar(&f.dir, "dir", "", "`folder` for servers, history and report (default: a new one among the temporary files)")
+	flags.BoolVar(&f.keep, "keep", false, "keep the servers' folders when nothing is wrong")
+	flags.BoolVar(&f.list, "list", false, "list workloads and faults")
+}
+
+// complete turns the flags into options.
+func (f *chaosFlags) complete(ctx context.Context) (o chaos.Options, err error) {
+	o = f.options
+	if f.program == "" {
+		if f.program, err = os.Executable(); err != nil {
+			return o, fmt.Errorf("find this program: %w", err)
+		}
+	}
+	if o.Program, err = processes.Find(ctx, f.program); err != nil {
+		return o, err
+	}
+	if f.workloads != "all" {
+		o.Workloads = strings.Split(f.workloads, ",")
+	}
+	o.Faults = strings.Split(f.faults, ",")
+	if o.Seed == 0 {
+		o.Seed = uint64(rand.Uint32())
+	}
+	o.Dir = f.dir
+	if o.Dir == "" {
+		o.Dir, err = os.MkdirTemp("", "runnel-chaos-")
+	} else {
+		err = os.MkdirAll(o.Dir, 0o750)
+	}
+	return o, err
+}
+
+// chaosCommand runs "runnel chaos".
+func chaosCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var f chaosFlags
+	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprint(stderr, chaosHelp)
+		flags.PrintDefaults()
+	}
+	f.register(flags)
+	if err := flags.Parse(args); err != nil {
+		return usageCode(err)
+	}
+	if flags.NArg() > 0 {
+		return fail(stderr, fmt.Errorf("%q: runnel chaos takes flags only; runnel chaos -h explains them", flags.Arg(0)))
+	}
+	if f.list {
+		listChaos(stdout)
+		return 0
+	}
+	o, err := f.complete(ctx)
+	if err != nil {
+		return fail(stderr, err)
+	}
+	began := time.Now()
+	o.Tell = func(text string) { fmt.Fprintf(stderr, "%6.1fs  %s\n", time.Since(began).Seconds(), text) }
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	out, err := chaos.Run(ctx, o)
+	if err != nil {
+		return fail(stderr, fmt.Errorf("%w (what there is of it: %s)", err, o.Dir))
+	}
+	return f.end(out, stdout, stderr)
+}
+
+// end tells what came of a campaign.
+func (f *chaosFlags) end(out *chaos.Outcome, stdout, stderr io.Writer) int {
+	out.Print(stdout)
+	if out.Violated() {
+		fmt.Fprintf(stdout, "\nEverything is kept in %s.\n", out.Options.Dir)
+		return exitViolated
+	}
+	if !f.keep {
+		if err := os.RemoveAll(filepath.Join(out.Options.Dir, chaos.ServersFolder)); err != nil {
+			return fail(stderr, err)
+		}
+	}
+	return 0
+}
+
+// listChaos lists what there is to choose from.
+func listChaos(w io.Writer) {
+	fmt.Fprintln(w, "Workloads:")
+	for _, name := range workload.Names() {
+		fmt.Fprintf(w, "  %-16s %s\n", name, workload.Describe(name))
+	}
+	fmt.Fprintln(w, "\nFaults:")
+	for _, k := range fault.Kinds() {
+		fmt.Fprintf(w, "  %-16s %s\n", k.Name, k.Text)
+	}
+}
