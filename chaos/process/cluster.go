@@ -271,18 +271,27 @@ func (c *Cluster) Heal(ctx context.Context) error {
 	return errors.Join(resumed, c.StartAll(ctx))
 }
 
-// WaitReady waits until all servers that run are healthy and linked with one another, and know who leads. See [Server.Ready].
+// WaitReady waits until all servers that run are healthy and linked with one another, and know who leads, all at the same time. See
+// [Server.Ready].
 func (c *Cluster) WaitReady(ctx context.Context) error {
 	running := slices.DeleteFunc(c.Servers(), func(s *Server) bool { return !s.Running() })
-	return each(running, func(s *Server) error {
-		var others []string
+	linked := func(s *Server) (others []string) {
 		for _, other := range running {
 			if other != s {
 				others = append(others, other.Name())
 			}
 		}
-		return s.Ready(ctx, others...)
-	})
+		return others
+	}
+	for {
+		if err := each(running, func(s *Server) error { return s.Ready(ctx, linked(s)...) }); err != nil {
+			return err
+		}
+		// Some may have waited for a long time, and others been disturbed meanwhile.
+		if each(running, func(s *Server) error { return s.unready(ctx, linked(s)) }) == nil {
+			return nil
+		}
+	}
 }
 
 // Err holds an [*End] for each end of a server that nobody has asked for, removed ones included.
