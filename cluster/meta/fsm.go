@@ -15,6 +15,7 @@ import (
 // Invariant: once it has failed it changes no more, and gives no snapshots.
 type fsm struct {
 	machine *state.Machine
+	known   int          // the feature level of this program
 	changed func(Change) // called after each change
 	fail    func(error)  // called once
 	failed  atomic.Pointer[error]
@@ -33,6 +34,9 @@ func (f *fsm) Apply(l *raft.Log) any {
 	}
 	before := f.machine.View()
 	r, err := f.machine.Apply(l.Index, l.Data)
+	if err == nil {
+		err = f.understood()
+	}
 	if err != nil {
 		f.failed.Store(&err)
 		f.fail(err)
@@ -45,6 +49,15 @@ func (f *fsm) Apply(l *raft.Log) any {
 	}
 	f.changed(c)
 	return outcome{result: r}
+}
+
+// understood fails when the cluster uses what this program does not know. It has been used with a newer one, then: the level only rises
+// when all members know it. To stop at once tells so while the others are still new.
+func (f *fsm) understood() error {
+	if level := f.machine.View().Level(); level > f.known {
+		return fmt.Errorf("the cluster is at feature level %d, this program knows %d, install the version that the other servers have: %w", level, f.known, state.ErrUnknown)
+	}
+	return nil
 }
 
 // StoreConfiguration lets raft count entries with configurations as applied; without it there would be no snapshots right
@@ -64,7 +77,11 @@ func (f *fsm) Restore(r io.ReadCloser) error {
 	if err := f.failed.Load(); err != nil {
 		return *err
 	}
-	if err := f.machine.Restore(r); err != nil {
+	err := f.machine.Restore(r)
+	if err == nil {
+		err = f.understood()
+	}
+	if err != nil {
 		f.failed.Store(&err)
 		f.fail(err)
 		return err

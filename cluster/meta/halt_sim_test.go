@@ -54,6 +54,27 @@ func TestNewerCommand(t *testing.T) {
 	})
 }
 
+// TestOlderProgram starts a server with a program that is too old for its cluster: it stops aloud.
+func TestOlderProgram(t *testing.T) {
+	inWorld(t, 1, "a", func(t *testing.T, w *world) {
+		a := w.of("a")
+		a.level = 2
+		a.start()
+		w.eventually("it leads", 10*time.Second, func() bool { return w.together("a") })
+		a.mustCreate("s", 1)
+		a.stop()
+		a.level = 1
+		a.start()
+		if why := w.haltedBy(a); !strings.Contains(why, "the cluster is at feature level 2, this program knows 1") {
+			t.Errorf("it halts because %s", why)
+		}
+		a.stop()
+		a.level = 2
+		a.start()
+		w.eventually("it leads again", 10*time.Second, func() bool { return w.together("a") })
+	})
+}
+
 // TestLogFails lets the log of a server fail for good: it halts, the others go on.
 func TestLogFails(t *testing.T) {
 	for _, leads := range []bool{true, false} {

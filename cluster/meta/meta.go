@@ -89,7 +89,7 @@ func Open(cfg Config) (*Meta, error) {
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	m.store = &guarded{Store: store, fail: m.halt}
-	m.fsm = &fsm{machine: state.NewMachine(), changed: m.watch.tell, fail: m.halt}
+	m.fsm = &fsm{machine: state.NewMachine(), known: m.cfg.Self.Level, changed: m.watch.tell, fail: m.halt}
 	m.leader.since, m.leader.changed = m.begun, make(chan struct{})
 	if f.Formed {
 		if err := m.start(); err != nil {

@@ -154,7 +154,7 @@ func (m *Meta) rescueHere(left []string) error {
 			c.Servers = append(c.Servers, raft.Server{Suffrage: raft.Nonvoter, ID: raft.ServerID(node), Address: raft.ServerAddress(node)})
 		}
 	}
-	scratch := &fsm{machine: state.NewMachine(), changed: func(Change) {}, fail: m.halt}
+	scratch := &fsm{machine: state.NewMachine(), known: m.cfg.Self.Level, changed: func(Change) {}, fail: m.halt}
 	transport := m.cfg.Raft()
 	err := raft.RecoverCluster(m.config(nil), scratch, m.store, m.store, m.snapshots(), transport, c)
 	if closer, ok := transport.(raft.WithClose); ok {

@@ -41,10 +41,11 @@ type world struct {
 
 // server is a machine: its disk outlives the process that runs on it.
 type server struct {
-	w    *world
-	name string
-	node string
-	tags []string
+	w     *world
+	name  string
+	node  string
+	tags  []string
+	level int // feature level that its program knows; 1 when zero
 
 	mu        sync.Mutex // guards everything below
 	disk      *vfs.Memory
@@ -188,7 +189,7 @@ func (s *server) tryStart() error {
 	s.store.Before = func() error { return s.step(disk) }
 	s.mu.Unlock()
 	m, err := meta.Open(meta.Config{
-		Self: state.Member{Node: s.node, Name: s.name, Cluster: "C", Tags: s.tags, MaxStoreBytes: -1, MaxMemoryBytes: -1, Level: 1},
+		Self: state.Member{Node: s.node, Name: s.name, Cluster: "C", Tags: s.tags, MaxStoreBytes: -1, MaxMemoryBytes: -1, Level: max(s.level, 1)},
 		FS:   disk, Dir: dir, Store: func(string) (meta.Store, error) { return s.store, nil },
 		Raft: s.newTransport, Calls: s, Connected: s.connected, Expected: func() int { return s.size },
 		Campaign: s.campaign, Reached: s.w.reached,
