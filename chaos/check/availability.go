@@ -30,15 +30,8 @@ func Availability(ops []history.Operation) []Figures {
 	byName := map[name][]*history.Operation{}
 	for i := range ops {
 		o := &ops[i]
-		switch o.Kind {
-		case history.Fault, history.Final, history.Drained, history.Exists, history.Listed:
-			continue
-		case history.Read, history.Watch, history.WatchStart, history.WatchEnd, history.Leave:
+		if fetched := o.Kind == history.Fetch && o.Value != ""; !fetched && !history.Request(o.Kind) {
 			continue // observers get what there is; they do not ask
-		case history.Fetch:
-			if o.Value == "" {
-				continue
-			}
 		}
 		byName[name{o.Workload, o.Kind}] = append(byName[name{o.Workload, o.Kind}], o)
 	}
