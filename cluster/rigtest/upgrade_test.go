@@ -5,6 +5,7 @@ package rigtest_test
 import (
 	"flag"
 	"fmt"
+	"strings"
 	"testing"
 
 	"runnel/cluster/rigtest"
@@ -53,28 +54,47 @@ func (w *world) replace(n *rigtest.Node, p rigtest.Program) {
 }
 
 // TestFeatureLevel: what only some servers know is not used: the level rises when the last one has been replaced by a server that
-// knows more, and not before. Until then each can be replaced by the old one again.
+// knows more, and not before. Until then each can be replaced by the old one again; afterwards such a one takes no part, and
+// says so.
 func TestFeatureLevel(t *testing.T) {
+	t.Parallel()
 	this := rigtest.This(t)
 	if this.Dialect == rigtest.Incumbent {
 		t.Skip("there are no feature levels")
 	}
-	w := newWorldOf(t, rigtest.Config{Servers: 3, Program: &this}, nil)
 	next := rigtest.BuildChanged(t, "server/server.go", "featureLevel = ", "featureLevel = 1 + ")
+	c := rigtest.New(t, rigtest.Config{JetStream: true})
+	for _, n := range c.Nodes[:2] {
+		n.Use(next)
+	}
+	for _, n := range c.Nodes {
+		n.Start()
+	}
+	c.WaitReady()
+	w := inhabit(t, c, nil)
 	level := w.level(func(int) bool { return true })
-	for _, n := range w.Nodes[:2] {
-		w.replace(n, next)
-	}
-	w.replace(w.Nodes[0], this)
+	first, last := w.Nodes[0], w.Nodes[2]
+	w.replace(first, this)
+	w.replace(first, next)
 	if got := w.level(func(int) bool { return true }); got != level {
 		t.Errorf("the level is %d before all servers know it, want %d", got, level)
 	}
-	w.replace(w.Nodes[2], next)
-	if got := w.level(func(int) bool { return true }); got != level {
-		t.Errorf("the level is %d before all servers know it, want %d", got, level)
-	}
-	w.replace(w.Nodes[0], next)
+	w.replace(last, next)
 	w.level(func(got int) bool { return got == level+1 })
+	first.LameDuck()
+	first.Use(this)
+	first.Start()
+	rigtest.Eventually(t, "the old server to say that it is too old", func() error {
+		_, err := first.Get("/healthz")
+		if err != nil && strings.Contains(err.Error(), "feature level") {
+			return nil
+		}
+		return fmt.Errorf("it says %v", err)
+	})
+	w.writers.Progress(20)
+	first.LameDuck()
+	first.Use(next)
+	first.Start()
 	w.verify()
 }
 
