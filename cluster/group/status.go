@@ -66,6 +66,9 @@ func (g *Group) Leader() string {
 	return string(leader)
 }
 
+// Term is Status.Term alone.
+func (g *Group) Term() uint64 { return g.raft.CurrentTerm() }
+
 // Silence is how long ago this replica has heard of a leader, 0 if it never has.
 func (g *Group) Silence() time.Duration {
 	at := g.raft.LastContact()

@@ -18,6 +18,8 @@ type watch struct {
 	missing time.Time // since when no leader is known, or one that is dead; zero if there is one
 	silent  bool      // the leader was not heard of for long
 	next    time.Time // no campaign before
+	place   int       // how many voters come before this one
+	term    uint64    // the group's when that was found out, or when another one has tried since
 	tries   int
 	alone   time.Time // since when too few voters can be reached; zero if enough can
 	told    bool      // that it is so
@@ -27,10 +29,12 @@ type watch struct {
 }
 
 const (
-	// leaderless is how long a group may be without a leader before somebody campaigns.
-	leaderless = time.Second
-	// turn is how long each voter leaves the campaign to those before it.
-	turn = 500 * time.Millisecond
+	// leaderlessTime is how long a group may be without a leader before somebody campaigns.
+	leaderlessTime = time.Second
+	// turn is how long each voter leaves the campaign to the one before it, which may be slow: two that campaign at the same time
+	// wait for their election timeouts. Once that one has tried, it is tryTime that it has to win.
+	turn    = 1500 * time.Millisecond
+	tryTime = 250 * time.Millisecond
 	// patience bounds the pauses between campaigns, which double.
 	patience = 10 * time.Second
 	// aloneTime is how long too few voters can be reached before the host is told.
@@ -165,7 +169,7 @@ func (r *replica) lookAsLeader(now time.Time, g *group.Group) {
 
 // lookForLeader campaigns for a group whose leader is dead. Only a follower with a vote does so that reaches a majority itself, and
 // one after the other, beginning with the one that a hash picks: so no two of them do it at the same time, and groups are spread over those
-// that are left. One whose log is too short fails, and the next one tries.
+// that are left. One whose log is too short fails, which makes the term rise, and the next one tries.
 // A server that can be reached is asked when its leader has been silent for long, see quiet.
 func (r *replica) lookForLeader(now time.Time, g *group.Group, leader string, reach *transport.Reach) {
 	w := &r.watch
@@ -180,12 +184,7 @@ func (r *replica) lookForLeader(now time.Time, g *group.Group, leader string, re
 	if r.lonely(now, voters, reach) {
 		return
 	}
-	if w.missing.IsZero() {
-		w.missing, w.next = now, now.Add(time.Duration(r.rank(voters, leader, reach))*turn)
-		if leader == "" {
-			w.next = w.next.Add(leaderless)
-		}
-	}
+	w.wait(now, g.Term(), leader == "", func() int { return r.rank(voters, leader, reach) })
 	if now.Before(w.next) {
 		return
 	}
@@ -196,6 +195,22 @@ func (r *replica) lookForLeader(now time.Time, g *group.Group, leader string, re
 		return
 	}
 	r.h.logger.Debug("campaigns for a group without a leader", "id", r.id, "leader", leader)
+}
+
+// wait notes since when a leader is missing, and says when it is this voter's turn: after those before it, as each of them has tried
+// and not won, which makes the term rise.
+func (w *watch) wait(now time.Time, term uint64, leaderless bool, rank func() int) {
+	switch {
+	case w.missing.IsZero():
+		w.missing, w.place, w.term = now, rank(), term
+		w.next = now.Add(time.Duration(w.place) * turn)
+		if leaderless {
+			w.next = w.next.Add(leaderlessTime)
+		}
+	case w.tries == 0 && w.place > 0 && term > w.term:
+		w.place, w.term = w.place-1, term
+		w.next = now.Add(tryTime + time.Duration(w.place)*turn)
+	}
 }
 
 // lonely reports whether too few voters can be reached for anybody to lead, and tells the host if that lasts.
