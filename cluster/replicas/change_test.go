@@ -96,7 +96,7 @@ func TestMoveWithCrashes(t *testing.T) {
 			w.node(name).crash()
 			w.publish(a.ID, 3)
 			w.node(name).start()
-			time.Sleep(500 * time.Millisecond)
+			<-time.After(500 * time.Millisecond)
 		}
 		w.settle(a.ID, 35, "d", "e", "f")
 	})

@@ -35,7 +35,7 @@ func TestOldViewMakesNothing(t *testing.T) {
 		n.deafen(old)
 		n.start()
 		w.until("what is here is opened", func() bool { return n.stream(kept.ID) != nil })
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		if n.stream(a.ID) != nil || n.log.StreamByID(a.ID) != nil {
 			t.Error("it has made a stream that has left it")
 		}
@@ -61,7 +61,7 @@ func TestDeletedWhileAway(t *testing.T) {
 		again := w.create("T", "c", "a", "b")
 		n.deafen(old)
 		n.start()
-		time.Sleep(10 * time.Second)
+		<-time.After(10 * time.Second)
 		if n.log.StreamByID(solo.ID) == nil {
 			t.Error("it has deleted something before it knew what was decided")
 		}
@@ -84,7 +84,7 @@ func TestUnknownStreamStays(t *testing.T) {
 		}
 		n.stop()
 		n.start()
-		time.Sleep(10 * time.Minute)
+		<-time.After(10 * time.Minute)
 		if n.log.StreamByID(unknown) == nil || n.stream(unknown) != nil {
 			t.Error("it was not left alone")
 		}
@@ -133,7 +133,7 @@ func TestLeadershipsComeBack(t *testing.T) {
 		if err := at.replicas.StepDown(t.Context(), ids[0], to); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(5 * time.Minute)
+		<-time.After(5 * time.Minute)
 		if got := w.leader(ids[0]).name; got != to && to != "a" {
 			t.Errorf("%s leads, want %s, where somebody has moved it", got, to)
 		}
@@ -149,10 +149,10 @@ func TestIsolatedLeader(t *testing.T) {
 		if took := time.Since(begin); took > 4*time.Second {
 			t.Errorf("another one leads after %v", took)
 		}
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		s, _ := w.node("a").replicas.Status(a.ID)
 		before := s.Term
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		if s, _ = w.node("a").replicas.Status(a.ID); s.Term != before || s.Leads {
 			t.Errorf("cut off from all others it is %+v, and was in term %d", s, before)
 		}
