@@ -22,16 +22,11 @@ type Proposer interface {
 // Proposal is a command, or a pack, or commands that are started together, of a replicated stream on its way through its
 // group. It is answered once.
 type Proposal struct {
-	parts    []part
-	one      [1]part // what parts mostly is
-	bytes    int
+	entry    entry
+	encoded  []byte    // nil for publishes, which are encoded when they are needed
+	next     *Proposal // what is started together with it
+	bytes    int       // of all
 	answered atomic.Bool
-}
-
-// part is what makes one record of a proposal.
-type part struct {
-	entry   entry
-	encoded []byte // nil for publishes, which are encoded when they are needed
 }
 
 // What Bytes counts for the parts of a publish besides its content, and for a pack, at most.
@@ -43,32 +38,22 @@ const (
 // recordBytes is the length of what stands before the payload of a record in an entry: kind and length.
 const recordBytes = 5
 
-func newProposal(entries []entry) *Proposal {
-	p := &Proposal{}
-	p.parts = p.one[:0]
-	for i := range entries {
-		p.parts = append(p.parts, part{entry: entries[i]})
-		p.bytes += p.parts[i].prepare()
-	}
-	return p
-}
-
-// prepare encodes a command and returns about how many bytes the record has.
-func (p *part) prepare() int {
-	e := &p.entry
-	bytes := recordBytes + packBytes
+func newProposal(e *entry) *Proposal {
+	p := &Proposal{entry: *e, bytes: recordBytes + packBytes}
+	publishes := e.publishes
 	if e.command != nil {
 		c, ok := e.command.(*command.Publish)
 		if !ok {
 			p.encoded = command.Append(nil, e.command)
-			return bytes + len(p.encoded)
+			p.bytes += len(p.encoded)
+			return p
 		}
-		bytes += publishSize(c)
+		p.bytes += publishSize(c)
 	}
-	for i := range e.publishes {
-		bytes += publishSize(&e.publishes[i])
+	for i := range publishes {
+		p.bytes += publishSize(&publishes[i])
 	}
-	return bytes
+	return p
 }
 
 func publishSize(c *command.Publish) int {
@@ -80,13 +65,13 @@ func (p *Proposal) Bytes() int { return p.bytes }
 
 // Append appends the records for an entry of the group.
 func (p *Proposal) Append(dst []byte) []byte {
-	for i := range p.parts {
-		dst = p.parts[i].append(dst)
+	for ; p != nil; p = p.next {
+		dst = p.append(dst)
 	}
 	return dst
 }
 
-func (p *part) append(dst []byte) []byte {
+func (p *Proposal) append(dst []byte) []byte {
 	at := len(dst)
 	dst = append(dst, 0, 0, 0, 0, 0)
 	if p.encoded != nil {
@@ -101,15 +86,13 @@ func (p *part) append(dst []byte) []byte {
 	return dst
 }
 
-// take appends what is to be carried out, and notes that it is answered by that.
+// take appends what is to be carried out, which answers it.
 func (p *Proposal) take(batch []entry) []entry {
-	answered := p.answered.Swap(true)
-	for i := range p.parts {
-		e := p.parts[i].entry
-		if answered {
-			e.answers = nobody{} // he was told that it is not known
+	for known := p.answered.Swap(true); p != nil; p = p.next {
+		batch = append(batch, p.entry)
+		if known {
+			batch[len(batch)-1].answers = nobody{} // he was told that it is not known
 		}
-		batch = append(batch, e)
 	}
 	return batch
 }
@@ -119,18 +102,14 @@ func (p *Proposal) Fail(err error) {
 	if p.answered.Swap(true) {
 		return
 	}
-	for i := range p.parts {
-		p.parts[i].entry.fail(err)
-	}
-}
-
-// fail answers with an error.
-func (e *entry) fail(err error) {
-	for i := range e.count() {
-		e.answers.Answer(i, jetlog.Result{}, err)
-	}
-	if f := e.answers.Answered(); f != nil {
-		f.Flush()
+	for ; p != nil; p = p.next {
+		e := &p.entry
+		for i := range e.count() {
+			e.answers.Answer(i, jetlog.Result{}, err)
+		}
+		if f := e.answers.Answered(); f != nil {
+			f.Flush()
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -91,49 +92,42 @@ func (t *Stream) SetProposer(p Proposer) {
 	}
 }
 
-// propose hands entries to the group, as one proposal.
-func (t *Stream) propose(ctx context.Context, r *replica, entries ...entry) error {
+// propose hands a proposal to the group.
+func (t *Stream) propose(ctx context.Context, r *replica, p *Proposal) error {
 	if err := t.usable(); err != nil {
 		return err
 	}
-	p := r.proposer.Load()
-	if p == nil {
+	proposer := r.proposer.Load()
+	if proposer == nil {
 		return fmt.Errorf("stream %q: %w", t.name, ErrNotLeader)
 	}
-	if entries[0].kind().Stores() {
+	if p.entry.kind().Stores() {
 		if err := t.store.admit(ctx); err != nil {
 			return err
 		}
 	}
-	return (*p).Propose(ctx, newProposal(entries))
+	return (*proposer).Propose(ctx, p)
 }
 
-// StartTogether is Start for commands that bring no messages and follow one another, one at least; done is called for each,
-// in their order. A group has all of them in one entry, if that is not too large, and takes all or none. With an error
-// those from started on were not started.
-func (t *Stream) StartTogether(
-	ctx context.Context, commands []command.Command, f func(jetlog.Result, error),
-) (started int, err error) {
+// StartTogether is Start for commands, at least one, that bring no messages and follow one another: a group takes all or
+// none of them, in one entry. done is called for each. A stream without a group refuses them.
+func (t *Stream) StartTogether(ctx context.Context, commands []command.Command, f func(jetlog.Result, error)) error {
 	r := t.replica.Load()
 	if r == nil {
-		for i, c := range commands {
-			if err := t.Start(ctx, c, f); err != nil {
-				return i, err
-			}
-		}
-		return len(commands), nil
+		return errSolo
 	}
-	entries := make([]entry, len(commands))
-	for i, c := range commands {
+	var first *Proposal
+	for _, c := range slices.Backward(commands) {
 		if err := t.store.allow(c.Kind()); err != nil {
-			return 0, err
+			return err
 		}
-		entries[i] = entry{stream: t, command: c, answers: done(f)}
+		p := newProposal(&entry{stream: t, command: c, answers: done(f)})
+		if p.next = first; first != nil {
+			p.bytes += first.bytes
+		}
+		first = p
 	}
-	if err := t.propose(ctx, r, entries...); err != nil {
-		return 0, err
-	}
-	return len(commands), nil
+	return t.propose(ctx, r, first)
 }
 
 // ApplyEntry carries out the commands of an entry of the group, and answers those that were proposed here: if local is not
@@ -255,5 +249,5 @@ func (t *Stream) startReplicated(ctx context.Context, e *entry) (taken bool, err
 	if r == nil {
 		return false, nil
 	}
-	return true, t.propose(ctx, r, *e)
+	return true, t.propose(ctx, r, newProposal(e))
 }

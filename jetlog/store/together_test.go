@@ -10,7 +10,6 @@ import (
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/jetlog/store"
-	"runnel/jetlog/vfs"
 )
 
 // together are commands of which each needs the one before.
@@ -39,9 +38,8 @@ func TestStartTogether(t *testing.T) {
 	defer g.close()
 	before := g.index
 	var o outcomes
-	n, err := g.members[0].stream.StartTogether(context.Background(), together(), o.done)
-	if err != nil || n != 4 {
-		t.Fatalf("started %d, %v", n, err)
+	if err := g.members[0].stream.StartTogether(context.Background(), together(), o.done); err != nil {
+		t.Fatal(err)
 	}
 	if got := g.index - before; got != 1 {
 		t.Errorf("%d entries, want 1", got)
@@ -61,7 +59,7 @@ func TestStartTogetherUnknown(t *testing.T) {
 	g.pack = 2
 	var o outcomes
 	stream := g.members[0].stream
-	if _, err := stream.StartTogether(context.Background(), together()[:1], o.done); err != nil {
+	if err := stream.StartTogether(context.Background(), together()[:1], o.done); err != nil {
 		t.Fatal(err)
 	}
 	g.packed[0].Fail(store.ErrLeadershipLost)
@@ -81,38 +79,22 @@ func TestStartTogetherUnknown(t *testing.T) {
 	g.agree("in the end")
 }
 
+// TestStartTogetherRefused: where nobody takes them, none is started.
 func TestStartTogetherRefused(t *testing.T) {
 	g := newGroup(t, unlimited("S"), 2)
 	defer g.close()
-	var o outcomes
-	n, err := g.members[1].stream.StartTogether(context.Background(), together(), o.done)
-	if n != 0 || !errors.Is(err, store.ErrNotLeader) || len(o.errs) != 0 {
-		t.Errorf("started %d, answered %d, %v, want nothing and %v", n, len(o.errs), err, store.ErrNotLeader)
-	}
-}
-
-// TestStartTogetherAlone: without a group it is as if they were started one by one.
-func TestStartTogetherAlone(t *testing.T) {
-	s := open(t, small(vfs.NewMemory()))
-	defer closeStore(t, s)
-	stream, err := s.Create("A", unlimited("S"))
+	alone, err := g.members[0].store.Create("A", unlimited("T"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var o outcomes
-	if n, err := stream.StartTogether(context.Background(), together(), o.done); err != nil || n != 4 {
-		t.Fatalf("started %d, %v", n, err)
+	if err := g.members[1].stream.StartTogether(context.Background(), together(), o.done); !errors.Is(err, store.ErrNotLeader) {
+		t.Errorf("got %v, want %v", err, store.ErrNotLeader)
 	}
-	if _, err := stream.Propose(context.Background(), &command.AckDeadline{Time: 200}); err != nil { // behind all of them
-		t.Fatal(err)
+	if err := alone.StartTogether(context.Background(), together(), o.done); err == nil {
+		t.Error("a stream without a group takes them")
 	}
-	if want := []config.Code{0, config.BadRequest, 0, config.ConsumerNotFound}; !slices.Equal(o.codes, want) {
-		t.Errorf("codes %v, want %v", o.codes, want)
-	}
-	if err := s.Delete(stream); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := stream.StartTogether(context.Background(), together(), o.done); err == nil || n != 0 {
-		t.Errorf("started %d of a stream that is deleted, %v", n, err)
+	if len(o.errs) != 0 {
+		t.Errorf("%d answers", len(o.errs))
 	}
 }

@@ -116,30 +116,29 @@ func (t *turn) send() {
 	}
 }
 
-// start starts so many of the outbox; it is false if one cannot be started.
+// start starts so many of the outbox; it is false if they cannot be started.
 func (t *turn) start(n int) bool {
-	s := t.session
+	s, log, never := t.session, t.c.stream.log, t.c.stream.pool.never
 	before := len(s.flights)
 	// They are in the list first: results may come before this returns.
 	s.flights = append(s.flights, s.outbox[:n]...)
-	log, started := t.c.stream.log, 0
 	var err error
-	if n > 1 {
+	if n == 1 {
+		err = log.Start(never, s.outbox[0].command, t.c.land)
+	} else {
 		commands := make([]command.Command, n)
 		for i := range commands {
 			commands[i] = s.outbox[i].command
 		}
-		started, err = log.StartTogether(t.c.stream.pool.never, commands, t.c.land)
-	} else if err = log.Start(t.c.stream.pool.never, s.outbox[0].command, t.c.land); err == nil {
-		started = 1
+		err = log.StartTogether(never, commands, t.c.land)
 	}
-	clear(s.flights[before+started:])
-	s.flights = s.flights[:before+started]
-	s.outbox = slices.Delete(s.outbox, 0, started)
 	if err == nil {
+		s.outbox = slices.Delete(s.outbox, 0, n)
 		s.writing = retry{}
 		return true
 	}
+	clear(s.flights[before:])
+	s.flights = s.flights[:before]
 	t.unwritable(err)
 	if !errors.Is(err, context.Canceled) {
 		t.forget(func(f *flight) bool { return len(f.held) > 0 })

@@ -8,7 +8,6 @@ import (
 
 	"runnel/jetlog/config"
 	"runnel/jetlog/entries"
-	"runnel/jetlog/manifest"
 	"runnel/jetlog/store"
 	"runnel/jetlog/vfs"
 )
@@ -41,6 +40,9 @@ type replica struct {
 	stuck  []*store.Proposal // what it has proposed since
 }
 
+// firstAssigned is the first id that a cluster may give to a stream.
+const firstAssigned = 1 << 40
+
 // openStore opens a store in memory.
 func openStore(t testing.TB) *store.Store {
 	t.Helper()
@@ -61,7 +63,7 @@ func newGroup(t testing.TB, cfg config.Stream, members int) *group {
 		r := &replica{group: g, store: openStore(t)}
 		var err error
 		r.stream, err = r.store.CreateAssigned(store.Assigned{
-			ID: manifest.FirstAssigned, Account: "A", Config: cfg, Created: now(),
+			ID: firstAssigned, Account: "A", Config: cfg, Created: now(),
 			Place: &entries.Place{Index: 1, Term: 1, Configuration: []byte("a, b, c")},
 		})
 		if err != nil {
@@ -115,7 +117,7 @@ func (g *group) work() {
 
 func (g *group) pauseAndCommit() bool {
 	if g.pause != nil {
-		time.Sleep(g.pause())
+		<-time.After(g.pause())
 	}
 	g.applying.Lock()
 	defer g.applying.Unlock()

@@ -301,12 +301,12 @@ func (l *faultyLog) Start(ctx context.Context, c command.Command, done func(jetl
 	return l.Stream.Start(ctx, c, done)
 }
 
-func (l *faultyLog) StartTogether(ctx context.Context, list []command.Command, done func(jetlog.Result, error)) (int, error) {
+func (l *faultyLog) StartTogether(ctx context.Context, list []command.Command, done func(jetlog.Result, error)) error {
 	l.mu.Lock()
 	err := l.err
 	l.mu.Unlock()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	return l.Stream.StartTogether(ctx, list, done)
 }

@@ -21,8 +21,8 @@ type Log interface {
 	// other in their order. It waits for room no longer than the context. With an error done is not called, and
 	// nothing has happened.
 	Start(ctx context.Context, c command.Command, done func(jetlog.Result, error)) error
-	// StartTogether is Start for several commands, and says how many it has started.
-	StartTogether(ctx context.Context, commands []command.Command, done func(jetlog.Result, error)) (started int, err error)
+	// StartTogether is Start for several commands of a stream that is replicated: all or none.
+	StartTogether(ctx context.Context, commands []command.Command, done func(jetlog.Result, error)) error
 	// Replicated reports whether other servers have the stream too, and may lead it next.
 	Replicated() bool
 	// View calls do with the state and the messages, which do not change meanwhile.
