@@ -143,7 +143,7 @@ var layers = []layer{
 		"server/jetstream/ingest",
 		"subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/schedule jetlog/store server/accounts server/msgtrace server/jetstream/api", "",
 	},
-	{"server/jetstream/delivery", "subjects headers jetlog/config jetlog/command jetlog/body jetlog jetlog/store server/accounts server/jetstream/api", ""},
+	{"server/jetstream/delivery", "subjects headers jetlog/config jetlog/command jetlog/body jetlog jetlog/entries jetlog/store server/accounts server/jetstream/api", ""},
 	{"server/jetstream/sourcing", "subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/origin server/accounts server/engine server/jetstream/api", nuid},
 	{"server/jetstream/transfer", "headers server/accounts server/engine server/jetstream/api", ""},
 	{
