@@ -3,6 +3,7 @@ package replicas_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"runnel/cluster/group"
 	"runnel/cluster/meta/state"
@@ -68,5 +69,29 @@ func TestDecide(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestTurn checks when voters campaign, one after the other: soon where the ones before have tried, and late where nothing is heard of them.
+func TestTurn(t *testing.T) {
+	const ms = time.Millisecond
+	for _, test := range []struct {
+		name       string
+		rank       int
+		leaderless bool
+		rises      []time.Duration // of the term
+		want       time.Duration
+	}{
+		{"the first", 0, false, nil, 0},
+		{"the first, in case there is a leader nobody knows yet", 0, true, nil, 1000 * ms},
+		{"the second", 1, false, nil, 1500 * ms},
+		{"the second, the first has tried", 1, false, []time.Duration{250 * ms}, 500 * ms},
+		{"the third", 2, false, nil, 3000 * ms},
+		{"the third, the first has tried", 2, false, []time.Duration{250 * ms}, 2000 * ms},
+		{"the third, both have tried", 2, false, []time.Duration{250 * ms, 500 * ms}, 750 * ms},
+	} {
+		if got := replicas.Turn(test.rank, test.leaderless, test.rises...); got != test.want {
+			t.Errorf("%s: after %v, want %v", test.name, got, test.want)
+		}
 	}
 }
