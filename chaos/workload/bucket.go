@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -78,23 +79,20 @@ func (w *bucketLoad) put(ctx context.Context, c *client) {
 	})
 }
 
-func (w *bucketLoad) finish(ctx context.Context) error {
+func (w *bucketLoad) finish(ctx context.Context) (err error) {
 	if w.watchers != nil {
-		r, err := w.settle(ctx, BucketStream)
+		var r rest
+		r, err = w.settle(ctx, BucketStream)
 		if err != nil {
-			return err
+			return errors.Join(err, w.finals(ctx, BucketStream, bucketKey, true))
 		}
 		w.mu.Lock()
 		w.last = r.last
 		w.mu.Unlock()
 		w.end()
-		stop := context.AfterFunc(ctx, w.watchers.stop)
-		w.watchers.wait()
-		if !stop() {
-			return fmt.Errorf("the watchers of %s have not come to its end, revision %d: %w", bucketName, r.last, ctx.Err())
-		}
+		err = w.farewell(ctx, w.watchers, "watch "+bucketName+" to its end")
 	}
-	return w.finals(ctx, BucketStream, bucketKey, true)
+	return errors.Join(err, w.finals(ctx, BucketStream, bucketKey, true))
 }
 
 func bucketKey(subject string) string { return strings.TrimPrefix(subject, bucketSubject) }

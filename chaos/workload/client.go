@@ -21,9 +21,8 @@ type client struct {
 	js      jetstream.JetStream
 	chance  *rand.Rand
 
-	values   int           // how many it has made
-	interval time.Duration // from one operation to the next; 0 for at once
-	due      time.Time     // when the next operation is
+	values   int // how many it has made
+	pace     pace
 	progress progress
 }
 
@@ -65,17 +64,30 @@ func (c *client) value() string {
 
 // next waits until the next operation is due and the server is there. It returns false when the work is over.
 func (c *client) next(ctx context.Context) bool {
-	if c.interval > 0 {
-		// Half of the interval is chance, so that processes do not march in step. What was missed is not made up for.
-		if now := time.Now(); c.due.Before(now) {
-			c.due = now
-		}
-		if !pause(ctx, time.Until(c.due)) {
-			return false
-		}
-		c.due = c.due.Add(c.interval/2 + time.Duration(c.chance.Int64N(int64(c.interval)+1)))
+	if !pause(ctx, c.pace.wait(time.Now(), c.chance)) {
+		return false
 	}
 	return c.connected(ctx)
+}
+
+// pace is how fast a client works.
+type pace struct {
+	interval time.Duration // from one operation to the next, on average; 0 for as soon as possible
+	due      time.Time     // when the next operation is
+}
+
+// wait is how long to wait for the next operation. Half of the interval is chance, so that clients do not march in step. What was
+// missed is not made up for.
+func (p *pace) wait(now time.Time, chance *rand.Rand) time.Duration {
+	if p.interval == 0 {
+		return 0
+	}
+	if p.due.Before(now) {
+		p.due = now
+	}
+	wait := p.due.Sub(now)
+	p.due = p.due.Add(p.interval/2 + time.Duration(chance.Int64N(int64(p.interval)+1)))
+	return wait
 }
 
 // connected waits for the connection. It returns false when ctx ends before.
@@ -94,7 +106,7 @@ func (c *client) one(n int) bool { return c.chance.IntN(n) == 0 }
 // begin is the operation that starts now.
 func (c *client) begin(o history.Operation) history.Operation {
 	o.Process, o.Node, o.Workload, o.Start = c.process, c.node.Name, c.load.name, c.load.now()
-	c.progress.begin(o.Kind)
+	c.progress.begin(o.Kind, o.Start)
 	return o
 }
 

@@ -198,20 +198,19 @@ func (h *worker) redrive(ctx context.Context, t task) bool {
 
 func (w *deadLettersLoad) finish(ctx context.Context) error {
 	start := w.now()
-	working, done := context.WithCancel(ctx)
+	working, done := half(ctx)
 	defer done()
 	crews, err := w.staff(working, len(w.cfg.Nodes))
 	if err == nil {
-		err = w.anywhere(ctx, func(c *client) error { return c.try(ctx, "wait for the dead letters", c.sweep) })
+		err = w.anywhere(working, func(c *client) error { return c.try(working, "wait for the dead letters", c.sweep) })
 	}
 	for _, k := range crews {
 		k.end()
 	}
 	if err != nil {
 		w.stalled("empty "+DeadQueueStream, start, err)
-		return err
 	}
-	return errors.Join(w.finals(ctx, DeadQueueStream, subjectKey, false), w.finals(ctx, DeadLetterStream, subjectKey, false))
+	return errors.Join(err, w.finals(ctx, DeadQueueStream, subjectKey, false), w.finals(ctx, DeadLetterStream, subjectKey, false))
 }
 
 // sweep makes dead letters of what workers do not get any more. It fails as long as there is anything to do.

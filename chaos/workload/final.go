@@ -29,13 +29,11 @@ type keyOf func(subject string) string
 // subjectKey is the subject itself.
 func subjectKey(subject string) string { return subject }
 
-// finals reads a stream at each of its replicas, by direct gets and, if pinned says so, by a consumer that is led there.
+// finals reads a stream at each of its replicas that is current, by direct gets and, if pinned says so, by a consumer that is
+// led there.
 func (l *load) finals(ctx context.Context, stream string, key keyOf, pinned bool) error {
 	r, err := l.settle(ctx, stream)
-	if err != nil {
-		return err
-	}
-	var all []error
+	all := []error{err}
 	for _, node := range r.nodes {
 		i := l.index(node)
 		if i < 0 {
@@ -170,53 +168,57 @@ func (d *drain) through(ctx context.Context, name string) error {
 	if err := d.lead(ctx, consumer, name); err != nil {
 		return err
 	}
-	delivered := uint64(0)
 	var page []jetstream.Msg
+	delivered, pending := uint64(0), uint64(1)
 	for {
 		info, err := d.info(ctx, consumer)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case !d.leads(info):
+		}
+		if !d.leads(info) {
 			return fmt.Errorf("%s is led by another server meanwhile", name)
-		case info.Delivered.Consumer != delivered:
-			return fmt.Errorf("%d messages were delivered by %s, %d arrived", info.Delivered.Consumer, name, delivered)
 		}
 		for _, m := range page {
 			if err := d.take(m); err != nil {
 				return err
 			}
 		}
-		if info.NumPending == 0 {
+		// What the consumer's information says of deliveries may be old. Only of one that has delivered nothing it tells whether there is
+		// nothing.
+		if pending == 0 || delivered == 0 && info.Delivered.Consumer == 0 && info.NumPending == 0 {
 			return nil
 		}
-		if page, err = d.fetch(consumer, &delivered); err != nil {
+		if page, pending, err = d.fetch(consumer, delivered); err != nil {
 			return err
 		}
+		delivered += uint64(len(page))
 	}
 }
 
-// fetch gets some messages, and counts what was delivered.
-func (d *drain) fetch(consumer jetstream.Consumer, delivered *uint64) (page []jetstream.Msg, err error) {
+// fetch gets some messages that come after what was delivered before, and how many are pending after them.
+func (d *drain) fetch(consumer jetstream.Consumer, delivered uint64) (page []jetstream.Msg, pending uint64, err error) {
 	batch, err := consumer.Fetch(pageMessages, jetstream.FetchMaxWait(2*time.Second), jetstream.FetchHeartbeat(500*time.Millisecond))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	for m := range batch.Messages() {
 		meta, err := m.Metadata()
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		if meta.Sequence.Consumer != *delivered+1 {
-			return nil, fmt.Errorf("delivery %d came after %d", meta.Sequence.Consumer, *delivered)
+		delivered++
+		if meta.Sequence.Consumer != delivered {
+			return nil, 0, fmt.Errorf("delivery %d came where %d was due", meta.Sequence.Consumer, delivered)
 		}
-		*delivered++
 		page = append(page, m)
-		if meta.NumPending == 0 {
+		if pending = meta.NumPending; pending == 0 {
 			break // the rest of the batch would have to be waited for
 		}
 	}
-	return page, nil
+	if len(page) == 0 {
+		return nil, 0, errors.Join(errors.New("nothing is delivered, though there is more"), batch.Error())
+	}
+	return page, pending, nil
 }
 
 // take records a message of the consumer.

@@ -23,8 +23,15 @@ const finishLimit = 60 * time.Second
 // alone starts a server, and returns it as the only node.
 func alone(t testing.TB) []workload.Node {
 	t.Helper()
+	nodes, _ := aloneAt(t)
+	return nodes
+}
+
+// aloneAt is alone, with the address of the server.
+func aloneAt(t testing.TB) ([]workload.Node, string) {
+	t.Helper()
 	s := servertest.Start(t, fmt.Sprintf("jetstream { store_dir: %q }", t.TempDir()))
-	return []workload.Node{{Name: "n1", Connect: dial(s.ClientURL())}}
+	return []workload.Node{{Name: "n1", Connect: dial(s.ClientURL())}}, s.ClientURL()
 }
 
 // three starts a cluster of three servers.
@@ -168,7 +175,7 @@ func count(ops []history.Operation, kind string, result history.Result) (n int) 
 	return n
 }
 
-// summary is how many operations there are, by kind and result.
+// summary is how many operations there are, by kind and result, and what makes results unknown.
 func summary(ops []history.Operation) string {
 	var kinds []string
 	for _, o := range ops {
@@ -186,6 +193,11 @@ func summary(ops []history.Operation) string {
 			}
 		}
 		kinds[i] = fmt.Sprintf("%s %d", name, n)
+	}
+	for _, o := range ops {
+		if o.Result == history.Unknown && o.Error != "" && !slices.Contains(kinds, o.Kind+": "+o.Error) {
+			kinds = append(kinds, o.Kind+": "+o.Error)
+		}
 	}
 	return strings.Join(kinds, ", ")
 }

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -78,7 +79,7 @@ func (l *load) start(ctx context.Context, count int, paced bool, work func(conte
 			return nil, err
 		}
 		if paced && l.cfg.Rate > 0 {
-			c.interval = time.Duration(float64(l.cfg.Processes) / l.cfg.Rate * float64(time.Second))
+			c.pace.interval = time.Duration(float64(l.cfg.Processes) / l.cfg.Rate * float64(time.Second))
 		}
 		all = append(all, c)
 	}
@@ -117,6 +118,21 @@ func (k *crew) wait() {
 func (k *crew) end() {
 	k.stop()
 	k.wait()
+}
+
+// farewell waits for a crew that comes to an end by itself. It takes half of the time that there is at most.
+func (l *load) farewell(ctx context.Context, k *crew, what string) error {
+	limited, cancel := half(ctx)
+	defer cancel()
+	start := l.now()
+	stop := context.AfterFunc(limited, k.stop)
+	k.wait()
+	if stop() {
+		return nil
+	}
+	err := fmt.Errorf("%s: it takes too long: %w", what, limited.Err())
+	l.stalled(what, start, err)
+	return err
 }
 
 // work has a crew of count clients work until ctx ends.

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -41,23 +42,20 @@ func (w *orderedLoad) run(ctx context.Context) (err error) {
 	return w.work(ctx, w.cfg.Processes, writer(OrderedStream, keyed("w2")))
 }
 
-func (w *orderedLoad) finish(ctx context.Context) error {
+func (w *orderedLoad) finish(ctx context.Context) (err error) {
 	if w.readers != nil {
-		r, err := w.settle(ctx, OrderedStream)
+		var r rest
+		r, err = w.settle(ctx, OrderedStream)
 		if err != nil {
-			return err
+			return errors.Join(err, w.finals(ctx, OrderedStream, subjectKey, true))
 		}
 		w.mu.Lock()
 		w.last = r.last
 		w.mu.Unlock()
 		w.end()
-		stop := context.AfterFunc(ctx, w.readers.stop)
-		w.readers.wait()
-		if !stop() {
-			return fmt.Errorf("the readers of %s have not come to its end, %d: %w", OrderedStream, r.last, ctx.Err())
-		}
+		err = w.farewell(ctx, w.readers, "read "+OrderedStream+" to its end")
 	}
-	return w.finals(ctx, OrderedStream, subjectKey, true)
+	return errors.Join(err, w.finals(ctx, OrderedStream, subjectKey, true))
 }
 
 // until is the sequence at which readers end.

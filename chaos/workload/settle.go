@@ -41,26 +41,26 @@ func (l *load) anywhere(ctx context.Context, work func(*client) error) error {
 	}
 }
 
-// settle waits until a stream has a leader, all its replicas are current, and nothing is added to it any more.
+// settle waits until a stream has a leader, all its replicas are current, and nothing is added to it any more. It takes half of the
+// time that there is at most. If that was not enough it also returns what there is, with the servers that are current.
 func (l *load) settle(ctx context.Context, stream string) (rest, error) {
 	r := rest{stream: stream}
 	start := l.now()
-	err := l.anywhere(ctx, func(c *client) error {
-		before := uint64(0)
-		return c.try(ctx, "wait for the replicas of "+stream, func(ctx context.Context) error {
+	limited, cancel := half(ctx)
+	defer cancel()
+	err := l.anywhere(limited, func(c *client) error {
+		return c.try(limited, "wait for the replicas of "+stream, func(ctx context.Context) error {
 			s, err := c.js.Stream(ctx, stream)
 			if err != nil {
 				return err
 			}
 			info := s.CachedInfo()
-			if r.nodes, err = l.members(info); err != nil {
-				return err
+			before := r.last
+			r.last = info.State.LastSeq
+			if r.nodes, err = l.members(info); err == nil && before != r.last {
+				err = fmt.Errorf("its last sequence was %d, and is %d", before, r.last)
 			}
-			before, r.last = r.last, info.State.LastSeq
-			if before != r.last {
-				return fmt.Errorf("its last sequence was %d, and is %d", before, r.last)
-			}
-			return nil
+			return err
 		})
 	})
 	if err != nil {
@@ -69,26 +69,36 @@ func (l *load) settle(ctx context.Context, stream string) (rest, error) {
 	return r, err
 }
 
-// members are the servers with a replica of a stream, all of them current.
-func (l *load) members(info *jetstream.StreamInfo) ([]string, error) {
+// half is half of the time until the deadline of ctx, if it has one.
+func half(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)/2)
+}
+
+// members are the servers with a replica of a stream that is current. It is an error if these are not all.
+func (l *load) members(info *jetstream.StreamInfo) (nodes []string, err error) {
 	if len(l.cfg.Nodes) == 1 {
 		return []string{l.cfg.Nodes[0].Name}, nil
 	}
 	if info.Cluster == nil || info.Cluster.Leader == "" {
 		return nil, errors.New("it has no leader")
 	}
-	nodes := []string{info.Cluster.Leader}
+	nodes = append(nodes, info.Cluster.Leader)
 	for _, p := range info.Cluster.Replicas {
 		if !p.Current || p.Offline || p.Lag > 0 {
-			return nil, fmt.Errorf("the replica at %s is behind or away: %d operations behind", p.Name, p.Lag)
+			err = fmt.Errorf("the replica at %s is %d operations behind, or away", p.Name, p.Lag)
+			continue
 		}
 		nodes = append(nodes, p.Name)
 	}
-	if len(nodes) < info.Config.Replicas {
-		return nil, fmt.Errorf("it has %d of %d replicas", len(nodes), info.Config.Replicas)
+	if err == nil && len(nodes) < info.Config.Replicas {
+		err = fmt.Errorf("it has %d of %d replicas", len(nodes), info.Config.Replicas)
 	}
 	slices.Sort(nodes)
-	return nodes, nil
+	return nodes, err
 }
 
 // stalled records that the harness itself could not bring something about.

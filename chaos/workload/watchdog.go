@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -13,17 +14,18 @@ import (
 
 // progress is what a watchdog sees of a client.
 type progress struct {
-	mu   sync.Mutex // guards what follows
-	kind string     // what the client does or did last
-	busy bool       // it is at it
-	good time.Duration
-	left bool // it does not work any more
+	mu    sync.Mutex    // guards what follows
+	kind  string        // what the client does or did last
+	busy  bool          // it is at it
+	begun time.Duration // since when
+	good  time.Duration // when something was answered last
+	left  bool          // it does not work any more
 }
 
-func (p *progress) begin(kind string) {
+func (p *progress) begin(kind string, now time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.kind, p.busy = kind, true
+	p.kind, p.busy, p.begun = kind, true, now
 }
 
 // end notes that an operation is over, and whether the server has answered it.
@@ -45,11 +47,18 @@ func (p *progress) leave() {
 	p.left = true
 }
 
-// seen is what a client does, since when it comes to nothing, and whether it still works.
-func (p *progress) seen() (kind string, busy bool, good time.Duration, works bool) {
+// sight is what a watchdog sees at one time.
+type sight struct {
+	kind  string        // what the client does or did last
+	good  time.Duration // when something was answered last
+	hangs bool          // it has been at it for longer than any call may take
+	works bool
+}
+
+func (p *progress) seen(now, limit time.Duration) sight {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.kind, p.busy, p.good, !p.left
+	return sight{kind: p.kind, good: p.good, hangs: p.busy && now-p.begun > limit, works: !p.left}
 }
 
 // A watchdog looks after a crew. With a connection of its own it finds out since when each server answers, by the same way as
@@ -145,17 +154,18 @@ func (d *watchdog) look() {
 
 // judge opens, goes on with or ends the stall of a client whose server answers, or does not, since some time.
 func (d *watchdog) judge(c *client, since time.Duration, there bool, now time.Duration) {
-	kind, busy, good, works := c.progress.seen()
+	cfg := &d.load.cfg
+	seen := c.progress.seen(now, 2*cfg.CallTimeout)
 	stall, stalled := d.open[c]
-	from := max(good, since)
+	from := max(seen.good, since)
 	switch {
-	case stalled && (!works || !there || from > stall.Start):
+	case stalled && (!seen.works || !there || from > stall.Start):
 		d.record(c, now)
-	case !stalled && works && there && now-from >= max(d.load.cfg.Patience, 3*c.interval):
-		stall = history.Operation{Process: c.process, Node: c.node.Name, Kind: history.Stall, Value: kind, Start: from, Result: history.Failed}
+	case !stalled && seen.works && there && now-from >= max(cfg.Patience, 3*c.pace.interval):
+		stall = history.Operation{Process: c.process, Node: c.node.Name, Kind: history.Stall, Value: cmp.Or(seen.kind, "nothing yet"), Start: from}
 		stall.Error = "no operation was answered"
-		if busy {
-			stall.Error = "no operation was answered, and one does not come to an end"
+		if seen.hangs {
+			stall.Result, stall.Error = history.Failed, "a call does not come to an end"
 		}
 		d.open[c] = stall
 	}

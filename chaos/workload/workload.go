@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -75,6 +76,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errors.New("a workload needs a recorder")
 	case c.Rate < 0:
 		return c, fmt.Errorf("rate %g is below 0", c.Rate)
+	case math.IsNaN(c.Rate):
+		return c, errors.New("the rate is no number")
 	case c.Processes > ProcessesMax/2:
 		return c, fmt.Errorf("%d processes are more than %d", c.Processes, ProcessesMax/2)
 	}

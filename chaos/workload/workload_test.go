@@ -26,8 +26,9 @@ var did = map[string][]string{
 func TestWithoutFaults(t *testing.T) {
 	for _, name := range workload.Names() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			cfg := config(alone(t))
-			ops := run(t, name, cfg, 1500*time.Millisecond)
+			ops := run(t, name, cfg, time.Second)
 			t.Log(summary(ops))
 			clean(t, findings(name, ops, cfg))
 			for _, kind := range did[name] {
