@@ -97,7 +97,8 @@ var layers = []layer{
 	{"server/operator/requests", "server/operator server/operator/resolver", ""},
 	{"server/jetstream/api", "subjects headers jetlog/config", ""},
 	{"server/jetstream/claims", "", ""},
-	{"server/jetstream/clustered", "jetlog/config server/jetstream/api", ""},
+	{"server/jetstream/quota", "jetlog/config server/jetstream/api", ""},
+	{"server/jetstream/clustered", "jetlog/config server/jetstream/api server/jetstream/quota", ""},
 	{"server/jetstream/reads", "subjects jetlog jetlog/body server/jetstream/api", ""},
 	{"server/jetstream/lanes", "", ""},
 	{"server/jetstream/overload", "", ""},
@@ -138,24 +139,27 @@ var layers = []layer{
 	{"server/system", "subjects headers cluster/survey server/wire server/accounts server/monitor server/logs server/msgtrace server/engine", compress + "/s2"},
 	{"server/jetstream/backup", "subjects headers jetlog/config jetlog/command jetlog jetlog/body", compress + "/s2"},
 	{"server/jetstream/rebuild", "jetlog/config jetlog/command jetlog server/jetstream/api server/jetstream/backup", ""},
-	{"server/jetstream/directory", "subjects jetlog/config server/jetstream/api server/jetstream/clustered server/jetstream/rebuild", ""},
+	{"server/jetstream/directory", "subjects jetlog/config server/jetstream/api server/jetstream/clustered server/jetstream/quota server/jetstream/rebuild", ""},
 	{
 		"server/jetstream/ingest",
 		"subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/schedule jetlog/store server/accounts server/msgtrace server/jetstream/api", "",
 	},
 	{"server/jetstream/delivery", "subjects headers jetlog/config jetlog/command jetlog/body jetlog jetlog/entries jetlog/store server/accounts server/jetstream/api", ""},
+	{"server/jetstream/events", "jetlog server/accounts server/engine server/jetstream/api server/jetstream/delivery", nuid},
 	{"server/jetstream/sourcing", "subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/origin server/accounts server/engine server/jetstream/api", nuid},
 	{"server/jetstream/transfer", "headers server/accounts server/engine server/jetstream/api", ""},
 	{
 		"server/jetstream",
 		"subjects headers jetlog/config jetlog/command jetlog/body jetlog/entries jetlog jetlog/store server/wire server/accounts server/engine " +
-			"server/jetstream/api server/jetstream/alarm server/jetstream/backup server/jetstream/claims server/jetstream/clustered server/jetstream/directory server/jetstream/ingest server/jetstream/delivery server/jetstream/lanes server/jetstream/overload server/jetstream/reads server/jetstream/rebuild server/jetstream/sourcing server/jetstream/transfer",
+			"server/jetstream/api server/jetstream/alarm server/jetstream/backup server/jetstream/claims server/jetstream/clustered server/jetstream/directory server/jetstream/ingest server/jetstream/delivery server/jetstream/events server/jetstream/lanes server/jetstream/overload server/jetstream/quota server/jetstream/reads server/jetstream/rebuild server/jetstream/sourcing server/jetstream/transfer",
 		gjson + " " + nuid,
 	},
 	// 5: composes what lies below.
 	{"server/sharing", "conf server/accounts", ""},
 	{"server/handshake", "conf server/wire", ""},
 	{"server/watchdog", "", ""},
+	{"server/errands", "", ""},
+	{"server/allowance", "conf server/operator server/jetstream/quota", ""},
 	{"server/capacity", "conf jetlog/store jetlog/vfs", ""},
 	{"server/replication/leaders", "", ""},
 	{
@@ -170,7 +174,7 @@ var layers = []layer{
 	{
 		"server",
 		"subjects headers conf jetlog/vfs jetlog jetlog/seal jetlog/segment jetlog/wal jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
-			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/deadlines server/preamble server/operator server/operator/requests server/operator/resolver server/sharing cluster/mesh cluster/meta cluster/meta/state cluster/replicas cluster/survey cluster/transport server/handshake server/membership server/clustering server/jetstream/clustered server/replication server/replication/shown server/watchdog server/capacity",
+			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/deadlines server/preamble server/operator server/operator/requests server/operator/resolver server/sharing cluster/mesh cluster/meta cluster/meta/state cluster/replicas cluster/survey cluster/transport server/handshake server/membership server/clustering server/jetstream/clustered server/replication server/replication/shown server/watchdog server/capacity server/errands server/allowance server/jetstream/quota",
 		nkeys,
 	},
 	{"server/servertest", "conf server", natsgo},
@@ -194,7 +198,7 @@ var layers = []layer{
 }
 
 // testMay is what the tests of every package may import besides the package's own row.
-const testMay = "subjects headers conf jetlog/vfs jetlog/store jetlog/rescue server server/servertest cluster/transport/transporttest cluster/meta/metatest chaos/history chaos/check"
+const testMay = "subjects headers conf jetlog/vfs jetlog/store jetlog/rescue server server/servertest cluster/transport/transporttest cluster/meta/metatest chaos/history chaos/check chaos/network"
 
 // Limits. The aims are lower and stand in CONTRIBUTING.md.
 const (

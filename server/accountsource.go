@@ -12,6 +12,7 @@ import (
 
 	"runnel/conf"
 	"runnel/server/accounts"
+	"runnel/server/allowance"
 	"runnel/server/engine"
 	"runnel/server/handshake"
 	"runnel/server/jetstream"
@@ -190,25 +191,42 @@ func (s *Server) serveTenant(t *tenant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.jetstream != nil {
-		s.jetstream.SetAccount(jetstream.AccountConfig{Account: t.account, Limits: tenantLimits(t)})
+		s.jetstream.SetAccount(jetstream.AccountConfig{Account: t.account, Limits: allowance.Claimed(t.claims.Load().JetStream())})
 	}
 }
 
-// tenantLimits is what the claims of an account let it store, nil for nothing.
-func tenantLimits(t *tenant) *jetstream.AccountLimits {
-	l := t.claims.Load().JetStream()
-	if l == nil {
-		return nil
+const (
+	// servedWait is how long a login waits for other servers to serve an account, servedLook how often it looks.
+	servedWait = time.Second
+	servedLook = 5 * time.Millisecond
+)
+
+// awaitServed waits, but not for long, until the other servers of the cluster serve an account that has come into use here: what its
+// clients ask of JetStream is for one of them to answer.
+func (s *Server) awaitServed(ctx context.Context, t *tenant) {
+	r := s.replicated.Replication
+	if r == nil || t.claims.Load().JetStream() == nil {
+		return
 	}
-	return &jetstream.AccountLimits{
-		MaxMemoryBytes:       l.MaxMemoryBytes,
-		MaxStoreBytes:        l.MaxStoreBytes,
-		MaxStreams:           int(l.MaxStreams),
-		MaxConsumers:         int(l.MaxConsumers),
-		MaxAckPending:        int(l.MaxAckPending),
-		MaxMemoryStreamBytes: l.MaxMemoryStreamBytes,
-		MaxStoreStreamBytes:  l.MaxStoreStreamBytes,
-		MaxBytesRequired:     l.MaxBytesRequired,
+	ctx, cancel := context.WithTimeout(ctx, servedWait)
+	defer cancel()
+	look := time.NewTicker(servedLook)
+	defer look.Stop()
+	for {
+		online := 0
+		for _, m := range r.Members() {
+			if m.Online {
+				online++
+			}
+		}
+		if len(t.account.Interest().Match([]byte("$JS.API.INFO"), nil)) >= online {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

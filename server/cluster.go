@@ -176,7 +176,7 @@ func (s *Server) routeConfig(o *conf.Options) *engine.RouteConfig {
 		return nil
 	}
 	cfg := &engine.RouteConfig{
-		Account:       func(name string) *accounts.Account { return s.state.Load().policy.Account(name) },
+		Account:       s.accountOfRoute,
 		WriteDeadline: o.Cluster.WriteDeadline,
 		Cluster:       func() string { return s.cluster.Load().View().Name },
 	}
@@ -184,6 +184,15 @@ func (s *Server) routeConfig(o *conf.Options) *engine.RouteConfig {
 		cfg.Import, cfg.Export = accounts.Rules(p.Publish), accounts.Rules(p.Subscribe)
 	}
 	return cfg
+}
+
+// accountOfRoute returns an account that another server names, nil if it is not in use here. It does not wait.
+func (s *Server) accountOfRoute(name string) *accounts.Account {
+	a := s.state.Load().policy.Account(name)
+	if a == nil && s.tenants != nil && s.jetstream != nil {
+		s.tenants.called.Ask(name)
+	}
+	return a
 }
 
 // routes hands the links of the cluster to the engine.

@@ -2,9 +2,12 @@ package server_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 
 	"runnel/conf"
 	"runnel/server"
@@ -59,5 +62,64 @@ func TestClusterOperator(t *testing.T) {
 			t.Fatal(err)
 		}
 		next(t, sub)
+	}
+}
+
+// TestClusterOperatorStreams: an account whose only client is at one server has streams on all, with limits by the number of replicas. It
+// has them from the first request on, whoever leads the meta group, and on servers that were started again.
+func TestClusterOperatorStreams(t *testing.T) {
+	w := newOperatorWorld(t)
+	limits := func(c *jwt.AccountClaims) {
+		c.Limits.JetStreamTieredLimits = jwt.JetStreamTieredLimits{
+			"R1": {DiskStorage: 1 << 20, Streams: 5}, "R3": {DiskStorage: 2 << 20, MemoryStorage: -1, Streams: 6, MaxAckPending: 9},
+		}
+	}
+	none := newPair(t, nkeys.CreateAccount)
+	tokens := map[pair]string{w.a: w.accountJWT(w.a, limits), w.b: w.accountJWT(w.b, limits), none: w.accountJWT(none, nil)}
+	config := fmt.Sprintf("operator: %s\nresolver: MEMORY\njetstream { store_dir: %q }\n", w.operatorJWT(nil), t.TempDir()+"/"+servertest.ServerName)
+	c := servertest.StartCluster(t, 3, config+w.preload(tokens))
+	admin := servertest.Connect(t, c.Servers[0], credentials(w.admin, w.userJWT(w.sys, w.sys, w.admin, nil)))
+	servertest.Eventually(t, "somebody to lead the meta group", func() bool {
+		return strings.Contains(request(t, admin, "$SYS.REQ.SERVER."+c.Servers[0].ID()+".JSZ", ""), `"leader":"`)
+	})
+	for _, s := range c.Servers {
+		user := newPair(t, nkeys.CreateUser)
+		nc := servertest.Connect(t, s, credentials(user, w.userJWT(none, none, user, nil)))
+		mustContain(t, "an account without JetStream", request(t, nc, "$JS.API.STREAM.INFO.X", ""), "10039")
+	}
+	for i, account := range []struct{ account, user pair }{{w.a, w.ua}, {w.b, w.ub}} {
+		nc := servertest.Connect(t, c.Servers[i], credentials(account.user, w.userJWT(account.account, account.account, account.user, nil)))
+		mustContain(t, "the first request of an account", request(t, nc, "$JS.API.INFO", ""), `"R1"`, `"max_storage":1048576`, `"R3"`, `"max_storage":2097152`)
+		js, err := nc.JetStream(nats.MaxWait(servertest.Patience))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range 3 { // on one server each
+			one, three := fmt.Sprint("R1-", n), fmt.Sprint("R3-", n)
+			if _, err := js.AddStream(&nats.StreamConfig{Name: one, Subjects: []string{one}}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := js.AddStream(&nats.StreamConfig{Name: three, Subjects: []string{three}, Replicas: 3}); err != nil {
+				t.Fatal(err)
+			}
+			for _, subject := range []string{one, three} {
+				if _, err := js.Publish(subject, []byte("m")); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		mustContain(t, "two replicas", request(t, nc, "$JS.API.STREAM.CREATE.X", `{"name":"X","subjects":["x"],"num_replicas":2}`), "10120")
+		c.Stop(2)
+		c.Start(2)
+		servertest.Eventually(t, "all streams to be led", func() bool {
+			for n := range 3 {
+				for _, name := range []string{fmt.Sprint("R1-", n), fmt.Sprint("R3-", n)} {
+					if info, err := js.StreamInfo(name, nats.MaxWait(servertest.Patience)); err != nil || info.State.Msgs != 1 {
+						return false
+					}
+				}
+			}
+			return true
+		})
 	}
 }

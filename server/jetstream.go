@@ -13,9 +13,11 @@ import (
 	"runnel/jetlog/store"
 	"runnel/jetlog/wal"
 	"runnel/server/accounts"
+	"runnel/server/allowance"
 	"runnel/server/capacity"
 	"runnel/server/jetstream"
 	"runnel/server/jetstream/ingest"
+	"runnel/server/jetstream/quota"
 )
 
 // storeFolder is the folder below store_dir that is the store's: others may have something there too.
@@ -197,32 +199,14 @@ func (s *Server) serveLimits(o *conf.Options) {
 }
 
 // limitsOf is what an account may keep, as its claims or the options say; nil if it may not keep anything.
-func (s *Server) limitsOf(st *state, a *accounts.Account) *jetstream.AccountLimits {
+func (s *Server) limitsOf(st *state, a *accounts.Account) *quota.Limits {
 	if s.tenants == nil {
-		return accountLimits(st.options, a)
+		return allowance.Configured(st.options, a.Name())
 	}
 	if t := s.tenants.known(a.Name()); t != nil {
-		return tenantLimits(t)
+		return allowance.Claimed(t.claims.Load().JetStream())
 	}
 	return nil
-}
-
-// accountLimits is what an account of the options may keep, nil if it may not keep anything.
-func accountLimits(o *conf.Options, a *accounts.Account) *jetstream.AccountLimits {
-	l := o.JetStreamOf(a.Name())
-	if l == nil {
-		return nil
-	}
-	return &jetstream.AccountLimits{
-		MaxMemoryBytes:       l.MaxMemoryBytes,
-		MaxStoreBytes:        l.MaxStoreBytes,
-		MaxStreams:           l.MaxStreams,
-		MaxConsumers:         l.MaxConsumers,
-		MaxAckPending:        l.MaxAckPending,
-		MaxMemoryStreamBytes: l.MemoryMaxStreamBytes,
-		MaxStoreStreamBytes:  l.StoreMaxStreamBytes,
-		MaxBytesRequired:     l.MaxBytesRequired,
-	}
 }
 
 // flushStore writes what the store has in memory into files, so that the next start has little of the log to read again.

@@ -195,7 +195,9 @@ func (s *Server) tenantOf(st *state, c *engine.Conn, name string) (t *tenant, er
 	s.engine.Aside(func() {
 		ctx, cancel := context.WithDeadline(s.ending, s.loginDeadline(c))
 		defer cancel()
-		t, err = s.tenants.find(ctx, name)
+		if t, err = s.tenants.find(ctx, name); err == nil {
+			s.awaitServed(ctx, t)
+		}
 	})
 	return t, err
 }

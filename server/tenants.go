@@ -12,6 +12,7 @@ import (
 
 	"runnel/server/accounts"
 	"runnel/server/deadlines"
+	"runnel/server/errands"
 	"runnel/server/operator"
 	"runnel/server/operator/requests"
 	"runnel/server/operator/resolver"
@@ -37,6 +38,9 @@ type tenants struct {
 	pinnedFails atomic.Int64
 	// requests answers who asks about accounts; nil without a system account.
 	requests *requests.Service
+
+	// called are those that other servers have in use.
+	called *errands.Errands
 
 	// changing is held while claims are put into force, one after the other. While it is held, mu, the registry's locks,
 	// the server's mu and those of connections may be taken.
@@ -68,6 +72,7 @@ func newTenants(s *Server) *tenants {
 		byName:    make(map[string]*tenant),
 		importers: make(map[string]map[string]bool),
 	}
+	t.called = &errands.Errands{Context: s.ending, Do: t.bring, Go: s.running.Go}
 	t.renewals = deadlines.New(func(name string, _ struct{}) { t.renew(name) })
 	return t
 }
@@ -114,6 +119,19 @@ func (t *tenants) find(ctx context.Context, name string) (*tenant, error) {
 			return one, nil
 		}
 	}
+}
+
+// bring has an account come into use that another server has in use, if it may have streams: for those this server may have to
+// answer, although no client of the account is here.
+func (t *tenants) bring(ctx context.Context, name string) (done bool) {
+	claims, err := t.fetch(ctx, name)
+	if err == nil && claims.JetStream() != nil {
+		_, err = t.find(ctx, name)
+	}
+	if err != nil {
+		t.server.logger.Warn("another server serves an account that is not there", "account", name, "error", err)
+	}
+	return err == nil
 }
 
 // search looks for the accounts that one account imports from, these import from, and so on.

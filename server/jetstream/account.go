@@ -13,6 +13,7 @@ import (
 	"runnel/server/engine"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/claims"
+	"runnel/server/jetstream/quota"
 	"runnel/server/jetstream/rebuild"
 	"runnel/server/jetstream/transfer"
 )
@@ -23,11 +24,11 @@ import (
 type account struct {
 	service   *Service
 	account   *accounts.Account
-	limits    atomic.Pointer[AccountLimits] // nil: no JetStream for this account
-	calls     atomic.Int64                  // requests,
-	errors    atomic.Int64                  // and how many got an error
+	limits    atomic.Pointer[quota.Limits] // nil: no JetStream for this account
+	calls     atomic.Int64                 // requests,
+	errors    atomic.Int64                 // and how many got an error
 	transfers transfer.Transfers
-	stored    stored
+	used      *quota.Used
 
 	mu            sync.RWMutex // guards everything below
 	streams       map[string]*stream
@@ -39,12 +40,15 @@ type account struct {
 
 // newAccount serves what the store has of an account.
 func newAccount(s *Service, a *accounts.Account) *account {
-	ac := &account{service: s, account: a, streams: make(map[string]*stream), making: make(map[string]*config.Stream)}
-	return ac
+	return &account{
+		service: s, account: a, used: s.quotas.Account(a.Name()),
+		streams: make(map[string]*stream), making: make(map[string]*config.Stream),
+	}
 }
 
 // setLimits begins to serve the account's streams, or ends it without limits. The API answers in either case.
-func (a *account) setLimits(l *AccountLimits) {
+func (a *account) setLimits(l *quota.Limits) {
+	a.used.SetLimits(l)
 	old := a.limits.Swap(l)
 	a.subscribe()
 	switch {

@@ -10,6 +10,7 @@ import (
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
+	"runnel/server/jetstream/quota"
 )
 
 // clusterHandlerOf returns who answers an endpoint in a cluster, nil where it is the same as on a server alone. What is asked is
@@ -41,19 +42,26 @@ func clusterHandlerOf(e api.Endpoint) handler {
 // name is the account's, under which the cluster knows it.
 func (a *account) name() string { return a.account.Name() }
 
-// limitsOf are what the account may have in the cluster, unless they refuse a stream whatever others there are.
+// limitsOf are what the account may have in the cluster of streams like this one, unless they refuse it whatever others there
+// are.
 func (a *account) limitsOf(cfg *config.Stream) (clustered.Limits, error) {
 	l := a.limits.Load()
 	if l == nil {
 		return clustered.Limits{}, api.NewError(api.NotEnabledForAccount)
 	}
-	limits := clustered.Limits{MaxStreams: l.MaxStreams, MaxMemoryBytes: l.MaxMemoryBytes, MaxStoreBytes: l.MaxStoreBytes}
-	return limits, l.checkStream(cfg)
+	own, err := l.Of(cfg.Replicas)
+	if err != nil {
+		return clustered.Limits{}, err
+	}
+	limits := clustered.Limits{
+		MaxStreams: own.MaxStreams, MaxMemoryBytes: own.MaxMemoryBytes, MaxStoreBytes: own.MaxStoreBytes, Tiered: l.Tiered(),
+	}
+	return limits, own.CheckStream(cfg)
 }
 
 // action tells that a stream of the account was created, changed or deleted.
 func (a *account) action(stream, action string) {
-	a.service.events.tell(a.account, &api.StreamAction{Stream: stream, Action: action, Domain: a.service.cfg.Domain})
+	a.service.events.StreamAction(a.account, stream, action)
 }
 
 // assign is streamCreate in a cluster.
@@ -204,6 +212,8 @@ func (c *cluster) reply(ctx context.Context, q *clustered.Question) *clustered.R
 	case clustered.KindKnown:
 		c.known(ctx, q)
 		return &clustered.Reply{}
+	case clustered.KindStored:
+		return &clustered.Reply{Stored: c.service.quotas.Since(q.Mark)}
 	case clustered.KindStreams:
 		return c.replyStreams(q)
 	case clustered.KindUsage:
@@ -306,14 +316,16 @@ func (c *cluster) replyStreams(q *clustered.Question) *clustered.Reply {
 
 // replyUsage tells what the streams have that are led here.
 func (c *cluster) replyUsage(q *clustered.Question) *clustered.Reply {
-	u := &api.Usage{}
+	all := make(quota.ByTier)
 	for _, t := range c.led(q.Account) {
-		u.Consumers += t.consumers()
+		t.addConsumers(all)
+		cfg := t.config()
+		u := all.Of(cfg.Replicas)
 		stored := &u.Store
-		if t.config().Storage == config.MemoryStorage {
+		if cfg.Storage == config.MemoryStorage {
 			stored = &u.Memory
 		}
-		*stored += t.log.State().Bytes * uint64(max(t.config().Replicas, 1))
+		*stored += t.log.State().Bytes * uint64(max(cfg.Replicas, 1))
 	}
-	return &clustered.Reply{Usage: u}
+	return &clustered.Reply{Usage: all}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"runnel/jetlog/store"
@@ -12,6 +13,7 @@ import (
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
 	"runnel/server/jetstream/directory"
+	"runnel/server/jetstream/quota"
 )
 
 // cluster is what a service has besides when it is one of several. A server alone has none.
@@ -22,8 +24,12 @@ type cluster struct {
 	directory directory.Directory
 	waiting   clustered.Waiting[*request]
 
+	hearing atomic.Bool // others are being asked what streams have
+	pruned  uint64      // Position when the counts were last rid of streams that are no more; used by who is hearing
+
 	mu       sync.Mutex // guards everything below
 	replicas map[uint64]*replica
+	marks    map[string]quota.Mark // how much is known of what the streams have that other servers lead
 }
 
 // tendEvery is how often the replicas are looked after.
@@ -31,11 +37,11 @@ const tendEvery = time.Second
 
 // newCluster returns the part of a service that joins it to others.
 func newCluster(s *Service, view clustered.Cluster) *cluster {
-	c := &cluster{Cluster: view, service: s, replicas: make(map[uint64]*replica)}
+	c := &cluster{Cluster: view, service: s, replicas: make(map[uint64]*replica), marks: make(map[string]quota.Mark)}
 	c.asker = clustered.Asker{Cluster: view, Local: c.reply}
 	c.directory = directory.Directory{
 		Context: s.ctx, Cluster: view, Asker: &c.asker, ServerName: s.cfg.ServerName, ServerID: s.cfg.ServerID, Domain: s.cfg.Domain,
-		Tell: s.events.system,
+		Tell: s.events.System,
 	}
 	c.waiting.Judge = func(r *request, late bool) clustered.Verdict { return c.judge(r, late) }
 	c.waiting.Done = c.waited
@@ -51,8 +57,15 @@ func (s *Service) Answer(ctx context.Context, question []byte) ([]byte, error) {
 	return s.cluster.asker.Answer(ctx, question)
 }
 
-// judge says what this server does with a request.
+// judge says what this server does with a request. That an account has no JetStream its client's own server says: others need not
+// even know the account.
 func (c *cluster) judge(r *request, late bool) clustered.Verdict {
+	if r.account.limits.Load() == nil && !(r.account.isSystem() && r.call.Endpoint.System()) {
+		if r.local {
+			return clustered.Answer
+		}
+		return clustered.Silent
+	}
 	t := r.account.stream(r.call.Stream)
 	return clustered.Judge(c, clustered.Case{
 		Endpoint: r.call.Endpoint, Account: r.account.account.Name(), Stream: r.call.Stream, Led: t.leads(), Late: late,
@@ -180,6 +193,9 @@ func (s *Service) Closed(id uint64) {
 	}
 	r.want(func() { r.term, r.closed = 0, true })
 	r.settle()
+	if r.deleted() {
+		c.service.quotas.Account(r.log.Account()).Remove(id)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.replicas[id] == r {
@@ -232,6 +248,7 @@ func (c *cluster) run() {
 			for _, r := range c.all() {
 				r.tend()
 			}
+			c.hear()
 		case <-c.service.ctx.Done():
 			return
 		}

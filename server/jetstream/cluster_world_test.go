@@ -24,6 +24,7 @@ import (
 	"runnel/server/jetstream"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
+	"runnel/server/jetstream/quota"
 	"runnel/server/servertest"
 	"runnel/server/wire"
 )
@@ -127,7 +128,7 @@ func (w *world) join(i int) *member {
 		Cluster: m, Limits: jetstream.Limits{MaxMemoryBytes: -1, MaxStoreBytes: -1},
 	})
 	m.service.SetAccounts([]jetstream.AccountConfig{
-		{Account: w.policy.Account("A"), Limits: jetstream.Unlimited()}, {Account: w.policy.System()},
+		{Account: w.policy.Account("A"), Limits: quota.Unlimited()}, {Account: w.policy.System()},
 	})
 	return m
 }

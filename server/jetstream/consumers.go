@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/delivery"
 	"runnel/server/jetstream/reads"
 )
 
@@ -35,7 +37,7 @@ func (s *Service) consumerCreate(out Outlet, r *request) (api.Answer, error) {
 			return nil, err
 		}
 	}
-	cfg, err := q.Config.Normalized(t.config(), r.account.consumerLimits(), q.Pedantic)
+	cfg, err := q.Config.Normalized(t.config(), r.account.consumerLimits(t.config().Replicas), q.Pedantic)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +66,7 @@ func (s *Service) consumerCreated(r *request, cfg *config.Consumer, wait waiting
 	case result.Code != 0:
 		return nil, api.NewError(result.Code, result.Detail)
 	case result.Created:
-		s.events.consumerAction(t, cfg.Name, api.ActionCreate)
+		s.events.ConsumerAction(t.account.account, t.log.Name(), cfg.Name, api.ActionCreate)
 	case cfg.Sourcing:
 		if err := t.resume(cfg.Name); err != nil {
 			return nil, err
@@ -113,7 +115,15 @@ func (t *stream) beginConsumer(cfg *config.Consumer, action command.Action) (wai
 // the stream.
 func (t *stream) maxConsumers(cfg *config.Consumer) (uint64, error) {
 	most := t.account.service.allowed.Load().DefaultMaxConsumers
-	if l := t.account.limits.Load(); l != nil && l.MaxConsumers > 0 {
+	l := t.account.limits.Load()
+	if l == nil {
+		return 0, api.NewError(api.NotEnabledForAccount)
+	}
+	l, err := l.Of(cmp.Or(cfg.Replicas, t.config().Replicas))
+	if err != nil {
+		return 0, err
+	}
+	if l.MaxConsumers > 0 {
 		most = l.MaxConsumers
 		if own := t.config().MaxConsumers; own > l.MaxConsumers && !t.hasConsumer(cfg.Name) && t.consumers() >= l.MaxConsumers {
 			return 0, api.NewError(config.MaximumConsumers)
@@ -194,11 +204,16 @@ func nameConsumer(call *api.Call, q *api.ConsumerRequest) error {
 	return nil
 }
 
-// consumerLimits are those that a consumer of this account is made within.
-func (a *account) consumerLimits() config.Limits {
+// consumerLimits are those that a consumer of this account is made within, in a stream with so many replicas.
+func (a *account) consumerLimits(replicas int) config.Limits {
 	limits := a.service.limits()
-	if l := a.limits.Load(); l != nil && l.MaxAckPending > 0 && (limits.MaxAckPending <= 0 || l.MaxAckPending < limits.MaxAckPending) {
-		limits.MaxAckPending = l.MaxAckPending
+	l := a.limits.Load()
+	if l == nil {
+		return limits
+	}
+	own, err := l.Of(replicas)
+	if err == nil && own.MaxAckPending > 0 && (limits.MaxAckPending <= 0 || own.MaxAckPending < limits.MaxAckPending) {
+		limits.MaxAckPending = own.MaxAckPending
 	}
 	return limits
 }
@@ -340,7 +355,7 @@ func (t *stream) consumerDeleted(name string, wait waiting) error {
 		return api.NewError(result.Code, result.Detail)
 	}
 	t.deliver.Remove(name)
-	t.account.service.events.consumerAction(t, name, api.ActionDelete)
+	t.account.service.events.ConsumerAction(t.account.account, t.log.Name(), name, api.ActionDelete)
 	return nil
 }
 
@@ -371,7 +386,7 @@ func (s *Service) consumerPause(_ Outlet, r *request) (api.Answer, error) {
 	if c.Until != 0 {
 		answer.Paused, answer.Remaining = true, q.Until.Sub(now)
 	}
-	s.events.consumerPause(t, r.call.Consumer, answer)
+	s.events.ConsumerPause(t.account.account, t.log.Name(), r.call.Consumer, answer)
 	return answer, nil
 }
 
@@ -456,6 +471,21 @@ func (t *stream) forgotten(name string, wait waiting) {
 	case !t.offline() && !t.hasConsumer(name): // nobody has made one of that name again
 		t.deliver.Remove(name)
 	}
+}
+
+// consumerInactive is told that nobody has used a consumer for as long as it says.
+func (s *Service) consumerInactive(d *delivery.Stream, consumer string) {
+	// On a goroutine of its own, since it waits for a command. Events come before the deliveries are closed, so that Close
+	// waits for it.
+	s.running.Go(func() {
+		a := s.account(d.Account())
+		if a == nil {
+			return
+		}
+		if t := a.stream(d.Name()); t != nil {
+			t.inactive(consumer)
+		}
+	})
 }
 
 // inactive removes a consumer that nobody has used for longer than it wants. If that fails the deliveries find it inactive

@@ -8,8 +8,8 @@ import (
 	"runnel/server/jetstream/api"
 )
 
-// stored counts the bytes that streams have: of one account, or of the whole server. It is what publishes are compared
-// with, so it costs nothing to ask; it lags behind by what is under way.
+// stored counts the bytes that streams have on this server. It is what publishes are compared with, so it costs nothing to ask;
+// it lags behind by what is under way.
 type stored struct{ memory, file atomic.Int64 }
 
 // of is the count for a kind of storage.
@@ -31,15 +31,29 @@ func (t *stream) countIfKnown() {
 	}
 }
 
-// countAs brings the counts to so many bytes of the stream.
+// countAs brings the counts to so many bytes of the stream: those of the server, and those of its account if it is led here.
 func (t *stream) countAs(bytes int64) {
-	more := bytes - t.counted.Swap(bytes)
-	if more == 0 {
-		return
+	cfg := t.config()
+	if more := bytes - t.counted.Swap(bytes); more != 0 {
+		t.account.service.stored.of(cfg.Storage).Add(more)
 	}
-	kind := t.config().Storage
-	t.account.stored.of(kind).Add(more)
-	t.account.service.stored.of(kind).Add(more)
+	if t.speaks() {
+		t.account.used.Set(t.log.ID(), cfg, bytes)
+	}
+}
+
+// speaks tells whether what the stream has counts here for its account.
+func (t *stream) speaks() bool { return t.account.service.cluster == nil || t.term != 0 }
+
+// uncount takes what the stream has off the counts. In a cluster it still has it: another server will say so.
+func (t *stream) uncount() {
+	t.account.service.stored.of(t.config().Storage).Add(-t.counted.Swap(0))
+	switch {
+	case t.account.service.cluster == nil:
+		t.account.used.Remove(t.log.ID())
+	case t.speaks():
+		t.account.used.Rest(t.log.ID())
+	}
 }
 
 const (
@@ -57,36 +71,44 @@ func (t *stream) admit(bytes int) *api.Error {
 	if l == nil {
 		return api.NewError(api.NotEnabledForAccount)
 	}
-	all := t.account.service.allowed.Load()
-	kind := t.config().Storage
-	most, total := l.MaxStoreBytes, all.MaxStoreBytes
-	if kind == config.MemoryStorage {
-		most, total = l.MaxMemoryBytes, all.MaxMemoryBytes
+	cfg := t.config()
+	own, err := l.Of(cfg.Replicas)
+	if err != nil {
+		return api.FromConfig(err)
 	}
-	if !t.fits(&t.account.stored, kind, bytes, most) {
+	if !t.fits(own.MaxBytes(cfg.Storage), l.Weight(cfg)*int64(bytes), func() int64 { return t.account.used.Bytes(l, cfg) }) {
 		return api.NewError(api.AccountExceeded)
 	}
-	if !t.fits(&t.account.service.stored, kind, bytes, total) {
+	s := t.account.service
+	if !s.allowed.Load().fits(t, cfg.Storage, bytes) {
 		return api.NewError(api.InsufficientResources)
 	}
 	return nil
 }
 
+// fits tells whether the server has room for so many bytes more of a stream.
+func (l *Limits) fits(t *stream, kind config.Storage, bytes int) bool {
+	limit := l.MaxStoreBytes
+	if kind == config.MemoryStorage {
+		limit = l.MaxMemoryBytes
+	}
+	return t.fits(limit, int64(bytes), t.account.service.stored.of(kind).Load)
+}
+
 // fits tells whether so many bytes more stay within a limit, -1 for none.
-func (t *stream) fits(used *stored, kind config.Storage, bytes int, limit int64) bool {
+func (t *stream) fits(limit, bytes int64, used func() int64) bool {
 	if limit < 0 {
 		return true
 	}
-	count := used.of(kind)
-	room := limit - int64(bytes)
-	if count.Load() <= room-countNear {
+	room := limit - bytes
+	if used() <= room-countNear {
 		return true
 	}
 	t.count()
-	if count.Load() > room {
+	if used() > room {
 		t.account.service.recount()
 	}
-	return count.Load() <= room
+	return used() <= room
 }
 
 // recount counts all streams, unless that was done a moment ago.

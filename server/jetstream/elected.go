@@ -17,8 +17,8 @@ func (t *stream) elected() {
 	}
 	named := what // operators have to be told whose stream it is
 	named.Account = t.log.Account()
-	s.events.tell(t.account.account, &what)
-	s.events.system(&named)
+	s.events.Tell(t.account.account, &what)
+	s.events.System(&named)
 }
 
 // QuorumLost tells that too few of a stream's servers can be reached from this one, which has it.
@@ -35,14 +35,14 @@ func (s *Service) QuorumLost(id uint64) {
 	what := api.QuorumLost{Stream: r.log.Name(), Replicas: clustered.ShowAll(&status), Domain: s.cfg.Domain}
 	named := what
 	named.Account = r.log.Account()
-	s.events.tell(a.account, &what)
-	s.events.system(&named)
+	s.events.Tell(a.account, &what)
+	s.events.System(&named)
 }
 
 // MetaElected tells that this server leads the meta group from now on.
 func (s *Service) MetaElected() {
 	meta := s.cluster.Meta()
-	s.events.system(&api.DomainLeaderElected{
+	s.events.System(&api.DomainLeaderElected{
 		Leader: meta.Leader.ID, Replicas: clustered.ShowAll(&meta), Cluster: s.cluster.Name(), Domain: s.cfg.Domain,
 	})
 }

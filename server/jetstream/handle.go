@@ -121,7 +121,7 @@ func (s *Service) reply(out Outlet, r *request, answer api.Answer, err error) {
 	if len(r.message.Reply) > 0 {
 		out.Publish(a.account, string(r.message.Reply), "", r.header, body)
 	}
-	s.events.audit(r, body)
+	s.events.Audit(r.message, a.account, r.subject, body)
 }
 
 // answer finds out what to say.

@@ -20,6 +20,7 @@ func (c *cluster) known(ctx context.Context, q *clustered.Question) {
 		}
 		return
 	}
+	c.forget(q)
 	for _, name := range q.Names {
 		a, ok := c.Stream(q.Account, name)
 		ac := c.service.named(q.Account)

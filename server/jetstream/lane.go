@@ -62,7 +62,7 @@ func (r *request) makesConsumer() bool {
 	switch r.call.Endpoint {
 	case api.CallConsumerCreate, api.CallConsumerDurableCreate, api.CallConsumerDelete:
 		l := r.account.limits.Load()
-		return r.call.Consumer != "" && l != nil && l.MaxConsumers <= 0
+		return r.call.Consumer != "" && l != nil && l.MaxConsumers <= 0 && !l.Tiered()
 	}
 	return false
 }

@@ -28,6 +28,7 @@ type request struct {
 	relay    string // not a call, but a message for this subject: of a bucket that was named by the domain
 	// here is set where no other server of a cluster is to be thought of, late when somebody who leads was waited for.
 	here, late bool
+	local      bool   // its client is connected to this server
 	restore    string // id of the restore that it has begun, empty for none
 }
 
@@ -107,6 +108,7 @@ func (a *account) takeRequest(m *engine.Message) {
 
 // file lets a request wait for a lane, or drops it if too many do.
 func (s *Service) file(r *request, m *engine.Message) {
+	r.local = m.From != nil
 	if s.cluster != nil && !s.cluster.concerns(r) {
 		return
 	}

@@ -3,8 +3,6 @@ package jetstream
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/nats-io/nuid"
 
@@ -12,6 +10,7 @@ import (
 	"runnel/jetlog/store"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/backup"
+	"runnel/server/jetstream/quota"
 	"runnel/server/jetstream/rebuild"
 	"runnel/server/jetstream/transfer"
 )
@@ -83,7 +82,7 @@ func (s *Service) receive(r *request, cfg *config.Stream, how *restoring) error 
 	if err := r.account.transfers.Receive(s.ctx, r.restore, i, func(ctx context.Context) { s.takeBackup(ctx, i, r, cfg, how) }); err != nil {
 		return err
 	}
-	s.events.restoreCreated(r, cfg.Name)
+	s.events.RestoreCreated(r.account.account, cfg.Name, r.message.From)
 	return nil
 }
 
@@ -101,16 +100,15 @@ func (a *account) spoolMost(cfg *config.Stream) int64 {
 	const more = 64 << 20 // what the form of the backup may have besides the messages
 	account, server := int64(-1), a.service.allowed.Load()
 	if l := a.limits.Load(); l != nil {
-		account = l.MaxStoreBytes
-		if cfg.Storage == config.MemoryStorage {
-			account = l.MaxMemoryBytes
+		if own, err := l.Of(cfg.Replicas); err == nil {
+			account = own.MaxBytes(cfg.Storage)
 		}
 	}
 	switch {
 	case account >= 0:
-		return addBytes(account, more)
+		return quota.AddBytes(account, more)
 	case server.MaxStoreBytes > 0:
-		return addBytes(server.MaxStoreBytes, more)
+		return quota.AddBytes(server.MaxStoreBytes, more)
 	}
 	return 1<<63 - 1
 }
@@ -133,14 +131,14 @@ func (s *Service) takeBackup(ctx context.Context, i *transfer.Incoming, r *reque
 	if err != nil {
 		how.drop()
 		s.logger.Warn("restore has failed", "account", r.account.account.Name(), "stream", cfg.Name, "error", err)
-		s.events.restoreComplete(r, cfg.Name, start, i.Received(), err)
+		s.events.RestoreComplete(r.account.account, cfg.Name, r.message.From, start, i.Received(), err)
 		i.Fail(api.CallStreamCreate.Refuse(restoreRefusal(err)))
 		return
 	}
 	how.enter(t)
 	s.sourcing.Appeared(r.account.account, cfg.Name)
 	r.account.action(cfg.Name, api.ActionCreate)
-	s.events.restoreComplete(r, cfg.Name, start, i.Received(), nil)
+	s.events.RestoreComplete(r.account.account, cfg.Name, r.message.From, start, i.Received(), nil)
 	i.Accept(s.restoredAnswer(t))
 }
 
@@ -172,7 +170,7 @@ func (a *account) rebuild(ctx context.Context, cfg *config.Stream, in *backup.Re
 	}
 	t := newStream(a, log)
 	if err := t.rebuild(ctx, cfg, in); err != nil {
-		t.countAs(0)
+		t.uncount()
 		a.discard(log)
 		return nil, err
 	}
@@ -183,7 +181,7 @@ func (a *account) rebuild(ctx context.Context, cfg *config.Stream, in *backup.Re
 func (t *stream) rebuild(ctx context.Context, final *config.Stream, in *backup.Reader) error {
 	a := t.account
 	err := rebuild.Run(ctx, rebuild.Config{
-		Log: t.log, Final: final, Now: a.service.now, Admit: t.admit, Stored: t.count, Limits: a.consumerLimits(),
+		Log: t.log, Final: final, Now: a.service.now, Admit: t.admit, Stored: t.count, Limits: a.consumerLimits(final.Replicas),
 		MaxConsumers: func() (int, error) { return a.maxConsumers(final) },
 	}, in)
 	if err != nil {
@@ -211,6 +209,10 @@ func (a *account) maxConsumers(final *config.Stream) (int, error) {
 	if l == nil {
 		return 0, api.NewError(api.NotEnabledForAccount)
 	}
+	l, err := l.Of(final.Replicas)
+	if err != nil {
+		return 0, err
+	}
 	most := a.service.allowed.Load().DefaultMaxConsumers
 	if final.MaxConsumers > 0 {
 		most = final.MaxConsumers
@@ -219,46 +221,4 @@ func (a *account) maxConsumers(final *config.Stream) (int, error) {
 		most = l.MaxConsumers
 	}
 	return most, nil
-}
-
-// snapshotCreated tells that a backup has begun.
-func (e *events) snapshotCreated(t *stream, r *request, state *api.StreamState) {
-	e.tell(t.account.account, &api.SnapshotCreated{Stream: t.log.Name(), State: *state, Client: e.clientOf(r), Domain: e.domain()})
-}
-
-// snapshotComplete tells that a backup has ended, and why if it was before its end.
-func (e *events) snapshotComplete(t *stream, r *request, start time.Time, err error) {
-	e.tell(t.account.account, &api.SnapshotComplete{
-		Stream: t.log.Name(), Start: start, End: e.service.cfg.Clock().UTC(), Error: reasonOf(err),
-		Client: e.clientOf(r), Domain: e.domain(),
-	})
-}
-
-// restoreCreated tells that a restore has begun.
-func (e *events) restoreCreated(r *request, stream string) {
-	e.tell(r.account.account, &api.RestoreCreated{Stream: stream, Client: e.clientOf(r), Domain: e.domain()})
-}
-
-// restoreComplete tells that a restore has ended, how many bytes came, and why if nothing has come of it.
-func (e *events) restoreComplete(r *request, stream string, start time.Time, bytes int64, err error) {
-	e.tell(r.account.account, &api.RestoreComplete{
-		Stream: stream, Start: start, End: e.service.cfg.Clock().UTC(), Bytes: bytes, Error: reasonOf(err),
-		Client: e.clientOf(r), Domain: e.domain(),
-	})
-}
-
-// clientOf is who made the request, nil if the server did.
-func (e *events) clientOf(r *request) *api.Client {
-	if r.message.From == nil {
-		return nil
-	}
-	return client(r.message.From, e.service.cfg.ServerName)
-}
-
-// reasonOf is an error as an event has it, empty for none.
-func reasonOf(err error) string {
-	if err == nil {
-		return ""
-	}
-	return fmt.Sprint(err)
 }

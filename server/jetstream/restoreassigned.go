@@ -77,12 +77,14 @@ func (r *replica) whole(ctx context.Context, cfg *config.Stream) (*stream, error
 	if err != nil {
 		return nil, err
 	}
-	if _, err := r.cluster.Update(ctx, r.log.Account(), *cfg, limits); err != nil {
+	assigned, err := r.cluster.Update(ctx, r.log.Account(), *cfg, limits)
+	if err != nil {
 		return nil, err
 	}
 	r.want(func() {})
 	r.settle()
 	if t := r.leader(); t != nil {
+		r.cluster.directory.Spread(assigned)
 		return t, nil
 	}
 	return nil, api.NewError(api.ClusterUnavailable)

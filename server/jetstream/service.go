@@ -14,11 +14,14 @@ import (
 	"runnel/jetlog/store"
 	"runnel/server/accounts"
 	"runnel/server/engine"
+	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
 	"runnel/server/jetstream/delivery"
+	"runnel/server/jetstream/events"
 	"runnel/server/jetstream/ingest"
 	"runnel/server/jetstream/lanes"
 	"runnel/server/jetstream/overload"
+	"runnel/server/jetstream/quota"
 	"runnel/server/jetstream/sourcing"
 	"runnel/server/jetstream/transfer"
 )
@@ -103,12 +106,13 @@ type Service struct {
 	changes, looks *lanes.Lanes[laneKey, *request, Outlet]
 
 	overload overload.Overload
-	events   *events
+	events   *events.Events
 	allowed  atomic.Pointer[Limits]
 	requests atomic.Int64 // that were answered,
 	failures atomic.Int64 // and with an error
 	dropped  atomic.Int64 // requests that came when too many waited
-	stored   stored
+	stored   stored       // on this server
+	quotas   *quota.Table // what accounts have on all servers
 	counted  atomic.Int64 // when all streams were last counted, in nanoseconds since 1970
 
 	// ctx ends with the service: what waits for the store gives up then.
@@ -135,10 +139,10 @@ func New(cfg Config) *Service {
 	if cfg.Sync == "" {
 		cfg.Sync = "always"
 	}
-	s := &Service{cfg: cfg, logger: cfg.Logger, accounts: make(map[*accounts.Account]*account)}
+	s := &Service{cfg: cfg, logger: cfg.Logger, accounts: make(map[*accounts.Account]*account), quotas: quota.NewTable()}
 	s.SetLimits(cfg.Limits)
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.events = newEvents(s)
+	s.events = s.newEvents()
 	s.ingest = ingest.New(ingest.Config{
 		Outlet:        func() ingest.Outlet { return s.newOutlet() },
 		QueueMessages: cfg.QueueMessages,
@@ -162,12 +166,33 @@ func New(cfg Config) *Service {
 	s.overload.Tell = s.tellDropped
 	s.changes = s.newLanes(changeWorkers, func() int { return s.allowed.Load().MaxRequests })
 	s.looks = s.newLanes(lookWorkers, func() int { return s.allowed.Load().MaxLooks })
-	s.running.Go(s.events.run)
+	s.running.Go(func() { s.events.Run(s.ctx) })
 	if cfg.Cluster != nil {
 		s.cluster = newCluster(s, cfg.Cluster)
 		s.running.Go(s.cluster.run)
 	}
 	return s
+}
+
+// newEvents returns what tells of the service's streams.
+func (s *Service) newEvents() *events.Events {
+	return events.New(events.Config{
+		Outlet: func() events.Outlet { return s.newOutlet() },
+		System: func() *accounts.Account {
+			if s.cfg.System == nil {
+				return nil
+			}
+			return s.cfg.System()
+		},
+		Server: s.cfg.ServerName, Domain: s.cfg.Domain, Clock: s.cfg.Clock, Inactive: s.consumerInactive,
+	})
+}
+
+// tellDropped says that requests were dropped, to whoever looks after the server.
+func (s *Service) tellDropped(dropped int64) {
+	s.logger.Warn("too many requests to the JetStream API wait: some were dropped without an answer",
+		"dropped", dropped, "in_total", s.dropped.Load())
+	s.events.System(&api.APILimitReached{Server: s.cfg.ServerName, Dropped: dropped, Domain: s.cfg.Domain})
 }
 
 // SetLimits makes these the limits of the server. What exists already is not looked at again.
@@ -184,23 +209,7 @@ func (s *Service) newOutlet() Outlet { return s.cfg.Engine.NewPublisher() }
 // AccountConfig is an account that clients may use. Without Limits it is told that it has no JetStream.
 type AccountConfig struct {
 	Account *accounts.Account
-	Limits  *AccountLimits
-}
-
-// AccountLimits are what one account may use. -1 is no limit.
-type AccountLimits struct {
-	MaxMemoryBytes, MaxStoreBytes int64
-	MaxStreams, MaxConsumers      int
-	MaxAckPending                 int
-	// MaxMemoryStreamBytes and MaxStoreStreamBytes bound the max_bytes of one stream; 0 is no limit too.
-	MaxMemoryStreamBytes, MaxStoreStreamBytes int64
-	// MaxBytesRequired asks that every stream has max_bytes.
-	MaxBytesRequired bool
-}
-
-// Unlimited are the limits of an account that has none.
-func Unlimited() *AccountLimits {
-	return &AccountLimits{MaxMemoryBytes: -1, MaxStoreBytes: -1, MaxStreams: -1, MaxConsumers: -1, MaxAckPending: -1}
+	Limits  *quota.Limits
 }
 
 // SetAccounts makes these the accounts of the service: streams of new ones are served from here on, those of

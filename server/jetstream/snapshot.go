@@ -66,13 +66,13 @@ func (s *Service) sendBackup(ctx context.Context, t *stream, c *transfer.Outgoin
 	start := s.cfg.Clock().UTC()
 	// An answer says of the stream what a backup says: nothing that this server adds for clients.
 	s.conclude(out, r, api.CallStreamSnapshot, &api.SnapshotAnswer{Config: &p.config, State: &p.state}, nil)
-	s.events.snapshotCreated(t, r, &p.state)
+	s.events.SnapshotCreated(t.account.account, t.log.Name(), r.message.From, &p.state)
 	c.AwaitListener()
 	err = c.End(t.writeBackup(p, c))
 	if err != nil {
 		s.logger.Warn("backup has ended early", "account", t.log.Account(), "stream", t.log.Name(), "error", err)
 	}
-	s.events.snapshotComplete(t, r, start, err)
+	s.events.SnapshotComplete(t.account.account, t.log.Name(), r.message.From, start, err)
 }
 
 // conclude answers a request whose handler has returned before.
@@ -89,7 +89,7 @@ func (s *Service) conclude(out Outlet, r *request, e api.Endpoint, answer api.An
 		out.Publish(r.account.account, string(r.message.Reply), "", nil, body)
 		out.Flush()
 	}
-	s.events.audit(r, body)
+	s.events.Audit(r.message, r.account.account, r.subject, body)
 }
 
 // picture takes down the stream as it is now: its consumers and its last sequence at one moment.

@@ -88,7 +88,7 @@ func (t *stream) begin() {
 	t.ingest = s.ingest.Open(t.account.account, t.log, ingest.Hooks{
 		Stored:    t.stored,
 		Withdrawn: t.withdrawn,
-		Abandoned: func(batch, reason string) { s.events.batchAbandoned(t, batch, reason) },
+		Abandoned: func(batch, reason string) { s.events.BatchAbandoned(t.account.account, t.log.Name(), batch, reason) },
 		Wanted:    t.wanted,
 		Admit:     t.admit,
 	})
@@ -151,13 +151,12 @@ func (t *stream) end(deliver func(*delivery.Stream)) {
 	t.silence()
 	t.alarm.Stop()
 	t.subjects.Close()
-	t.countAs(0)
-	if t.ingest == nil {
-		return
+	if t.ingest != nil {
+		t.sources.Close()
+		deliver(t.deliver)
+		t.ingest.Close()
 	}
-	t.sources.Close()
-	deliver(t.deliver)
-	t.ingest.Close()
+	t.uncount()
 }
 
 // silence ends all subscriptions. It is quick.
@@ -184,7 +183,7 @@ func (t *stream) stored(subject string, sequence uint64) {
 // withdrawn is told of messages that have gone while consumers awaited an answer to them. It is quick.
 func (t *stream) withdrawn(list []jetlog.Withdrawn) {
 	for i := range list {
-		t.account.service.events.withdrawn(t, &list[i])
+		t.account.service.events.Withdrawn(t.account.account, t.log.Name(), &list[i])
 	}
 }
 

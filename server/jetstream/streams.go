@@ -63,7 +63,7 @@ func (s *Service) streamCreate(_ Outlet, r *request) (api.Answer, error) {
 		return nil, err
 	}
 	s.sourcing.Appeared(r.account.account, cfg.Name)
-	s.events.streamAction(t, api.ActionCreate)
+	s.events.StreamAction(t.account.account, t.log.Name(), api.ActionCreate)
 	return created(t)
 }
 
@@ -119,7 +119,7 @@ func (s *Service) streamUpdate(_ Outlet, r *request) (api.Answer, error) {
 		return nil, api.NewError(result.Code, result.Detail)
 	}
 	t.configured()
-	s.events.streamAction(t, api.ActionModify)
+	s.events.StreamAction(t.account.account, t.log.Name(), api.ActionModify)
 	info, _, err := t.info(detail{})
 	if err != nil {
 		return nil, err
@@ -218,9 +218,9 @@ func (s *Service) streamDelete(_ Outlet, r *request) (api.Answer, error) {
 		return nil, err
 	}
 	for _, name := range consumers {
-		s.events.consumerAction(t, name, api.ActionDelete)
+		s.events.ConsumerAction(t.account.account, t.log.Name(), name, api.ActionDelete)
 	}
-	s.events.streamAction(t, api.ActionDelete)
+	s.events.StreamAction(t.account.account, t.log.Name(), api.ActionDelete)
 	return &api.PlainAnswer{Success: true}, nil
 }
 

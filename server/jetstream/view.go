@@ -37,9 +37,10 @@ type ViewQuery struct {
 func (s *Service) Accounts() []AccountView {
 	var views []AccountView
 	for _, a := range s.served() {
+		usage, _ := a.usage().Show(a.limits.Load())
 		v := AccountView{
 			Name:  a.account.Name(),
-			Usage: a.usage(),
+			Usage: usage,
 			API:   api.APIStats{Total: uint64(a.calls.Load()), Errors: uint64(a.errors.Load())},
 		}
 		for _, t := range a.all() {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -165,26 +166,31 @@ type JetStream struct {
 	MaxMemoryStreamBytes, MaxStoreStreamBytes int64
 	// MaxBytesRequired asks that every stream has max_bytes.
 	MaxBytesRequired bool
+	// Tiers are the limits for streams of one number of replicas each. If there are some the rest is zero.
+	Tiers map[int]*JetStream
 }
 
-// tierOne is the tier of streams with one replica.
-const tierOne = "R1"
-
-// JetStream tells what the account may store, nil when it has no JetStream. With limits by number of replicas they are
-// those for one; when there are none for one, nothing may be stored.
+// JetStream tells what the account may store, nil when it has no JetStream.
 func (a *Account) JetStream() *JetStream {
 	l := &a.claims.Limits
 	if !l.IsJSEnabled() {
 		return nil
 	}
-	js := l.JetStreamLimits
-	if len(l.JetStreamTieredLimits) > 0 {
-		tier, ok := l.JetStreamTieredLimits[tierOne]
-		if !ok {
-			return &JetStream{}
-		}
-		js = tier
+	if len(l.JetStreamTieredLimits) == 0 {
+		return jetStream(&l.JetStreamLimits)
 	}
+	all := &JetStream{Tiers: make(map[int]*JetStream)}
+	for name, tier := range l.JetStreamTieredLimits {
+		// A tier of another name is of no streams.
+		if replicas, err := strconv.Atoi(strings.TrimPrefix(name, "R")); err == nil && replicas > 0 {
+			all.Tiers[replicas] = jetStream(&tier)
+		}
+	}
+	return all
+}
+
+// jetStream translates limits, of an account or of a tier.
+func jetStream(js *jwt.JetStreamLimits) *JetStream {
 	return &JetStream{
 		MaxMemoryBytes:       js.MemoryStorage,
 		MaxStoreBytes:        js.DiskStorage,

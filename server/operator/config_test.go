@@ -270,23 +270,22 @@ func TestJetStreamLimits(t *testing.T) {
 					MemoryStorage: 1, DiskStorage: 2, Streams: 3, Consumer: 4, MaxAckPending: 5, MemoryMaxStreamBytes: 6, DiskMaxStreamBytes: 7, MaxBytesRequired: true,
 				}
 			},
-			&operator.JetStream{1, 2, 3, 4, 5, 6, 7, true},
+			&operator.JetStream{1, 2, 3, 4, 5, 6, 7, true, nil},
 		},
 		{
 			"zeros", func(c *jwt.AccountClaims) { c.Limits.JetStreamLimits = jwt.JetStreamLimits{DiskStorage: -1} },
-			&operator.JetStream{0, -1, -1, -1, -1, -1, -1, false},
+			&operator.JetStream{0, -1, -1, -1, -1, -1, -1, false, nil},
 		},
 		{
 			"tiers", func(c *jwt.AccountClaims) {
-				c.Limits.JetStreamTieredLimits = jwt.JetStreamTieredLimits{"R1": {DiskStorage: 9, Streams: 1}, "R3": {DiskStorage: 5}}
+				c.Limits.JetStreamTieredLimits = jwt.JetStreamTieredLimits{
+					"R1": {DiskStorage: 9, Streams: 1}, "R3": {MemoryStorage: 5, MaxBytesRequired: true}, "R0": {}, "gold": {DiskStorage: 7},
+				}
 			},
-			&operator.JetStream{0, 9, 1, -1, -1, -1, -1, false},
-		},
-		{
-			"tiers, but not this one", func(c *jwt.AccountClaims) {
-				c.Limits.JetStreamTieredLimits = jwt.JetStreamTieredLimits{"R3": {DiskStorage: 5}}
-			},
-			&operator.JetStream{},
+			&operator.JetStream{Tiers: map[int]*operator.JetStream{
+				1: {0, 9, 1, -1, -1, -1, -1, false, nil},
+				3: {5, 0, -1, -1, -1, -1, -1, true, nil},
+			}},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -183,7 +183,7 @@ func (r *Replication) Update(ctx context.Context, account string, cfg config.Str
 
 // limits are those of an account for the meta group.
 func limits(l clustered.Limits) *state.Limits {
-	return &state.Limits{MaxStreams: l.MaxStreams, MaxStoreBytes: l.MaxStoreBytes, MaxMemoryBytes: l.MaxMemoryBytes}
+	return &state.Limits{MaxStreams: l.MaxStreams, MaxStoreBytes: l.MaxStoreBytes, MaxMemoryBytes: l.MaxMemoryBytes, Tiered: l.Tiered}
 }
 
 // Delete implements clustered.Cluster.

@@ -9,13 +9,14 @@ import (
 
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/quota"
 )
 
 // Kind is what a question is about.
 type Kind string
 
-// The kinds of questions. All but KindUsage, KindStreams and KindKnown are about one stream, by its id, and answered by the server
-// that leads it; others reply that they do not.
+// The kinds of questions. All but KindUsage, KindStored, KindStreams and KindKnown are about one stream, by its id, and answered
+// by the server that leads it; others reply that they do not.
 const (
 	// KindInfo asks for the info of a stream.
 	KindInfo Kind = "info"
@@ -23,6 +24,8 @@ const (
 	KindStreams Kind = "streams"
 	// KindUsage asks what the streams of an account have that the server leads.
 	KindUsage Kind = "usage"
+	// KindStored asks what the streams have that the server leads, as far as that has changed behind a mark.
+	KindStored Kind = "stored"
 	// KindCheck asks whether a stream would take a configuration.
 	KindCheck Kind = "check"
 	// KindConfigure has a stream take a configuration, and asks for its info then.
@@ -45,6 +48,7 @@ type Question struct {
 	ID      uint64         `json:"id,omitempty"`
 	Config  *config.Stream `json:"config,omitempty"`
 	Restore string         `json:"restore,omitempty"`
+	Mark    quota.Mark     `json:"mark,omitzero"`
 }
 
 // Reply is what it is told.
@@ -54,7 +58,8 @@ type Reply struct {
 	// Led is false where another server leads the stream, and nothing else is said then.
 	Led     bool              `json:"led,omitempty"`
 	Streams []*api.StreamInfo `json:"streams,omitempty"`
-	Usage   *api.Usage        `json:"usage,omitempty"`
+	Usage   quota.ByTier      `json:"usage,omitempty"`
+	Stored  *quota.News       `json:"stored,omitempty"`
 }
 
 // Asker puts questions to the servers of a cluster. Its methods are safe for concurrent use.

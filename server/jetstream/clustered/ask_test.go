@@ -15,6 +15,7 @@ import (
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
+	"runnel/server/jetstream/quota"
 )
 
 // net is a cluster in which questions reach the askers of the other servers.
@@ -70,7 +71,7 @@ func newNet(leader string, down map[string]bool, leads func(node string) bool) (
 		n := &net{view{self: id, leader: leader, peers: []string{"a", "b", "c"}, down: down}, askers, made}
 		askers[id] = &clustered.Asker{Cluster: n, Local: func(_ context.Context, q *clustered.Question) *clustered.Reply {
 			if q.Kind == clustered.KindUsage {
-				return &clustered.Reply{Usage: &api.Usage{Consumers: 1}}
+				return &clustered.Reply{Usage: quota.ByTier{1: {Consumers: 1}}}
 			}
 			if q.Position != position { // a server that is behind answers something else
 				return &clustered.Reply{}
@@ -120,7 +121,7 @@ func TestAskAll(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		replies := asker.All(ctx, []string{"a", "b", "d"}, &clustered.Question{Kind: clustered.KindUsage})
-		if len(replies) != 2 || replies[0].Usage.Consumers != 1 {
+		if len(replies) != 2 || replies[0].Usage[1].Consumers != 1 {
 			t.Errorf("got %d replies, want 2", len(replies))
 		}
 	})

@@ -64,6 +64,9 @@ type Moving struct {
 type Limits struct {
 	MaxStreams                    int
 	MaxMemoryBytes, MaxStoreBytes int64
+	// Tiered says that they are for streams with as many replicas as the one in question, and that each of these counts once.
+	// Otherwise each replica does.
+	Tiered bool
 }
 
 // Move says where a stream is to go.

@@ -22,6 +22,7 @@ import (
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
+	"runnel/server/jetstream/quota"
 	"runnel/server/jetstream/rebuild"
 	"runnel/subjects"
 )
@@ -84,13 +85,13 @@ func (d *Directory) Create(account string, cfg config.Stream, l clustered.Limits
 	if info, err = d.ask(ctx, a, &clustered.Question{Kind: clustered.KindInfo}); err != nil {
 		return nil, false, err
 	}
-	d.spread(a)
+	d.Spread(a)
 	return info, !existed, nil
 }
 
-// spread waits until all servers that can be reached know what was decided about a stream, but not for long. Who has asked for it
+// Spread waits until all servers that can be reached know what was decided about a stream, but not for long. Who has asked for it
 // may make his next request in the belief that it is done, of any server.
-func (d *Directory) spread(a *clustered.Assignment) {
+func (d *Directory) Spread(a *clustered.Assignment) {
 	ctx, cancel := context.WithTimeout(d.Context, knownWait)
 	defer cancel()
 	d.Asker.All(ctx, d.Asker.Online(), &clustered.Question{
@@ -144,7 +145,7 @@ func (d *Directory) Update(account string, cfg config.Stream, l clustered.Limits
 func (d *Directory) reconfigured(ctx context.Context, a *clustered.Assignment) (*api.StreamInfo, error) {
 	info, err := d.ask(ctx, a, &clustered.Question{Kind: clustered.KindConfigure, Config: &a.Config})
 	if err == nil {
-		d.spread(a)
+		d.Spread(a)
 	}
 	return info, err
 }
@@ -182,7 +183,7 @@ func (d *Directory) Delete(account, name string) error {
 	ctx, cancel := context.WithTimeout(d.Context, LeaderWait)
 	defer cancel()
 	if err = d.Cluster.Delete(ctx, a); err == nil {
-		d.spread(a)
+		d.Spread(a)
 	}
 	return err
 }
@@ -248,24 +249,23 @@ func (d *Directory) gather(q *clustered.Question) []*clustered.Reply {
 	return d.Asker.All(ctx, d.Asker.Online(), q)
 }
 
-// Usage tells what an account has, but for its limits: streams, and what they reserve, are those that are assigned; the rest is
-// what the servers say that can be reached. Each replica counts.
-func (d *Directory) Usage(account string) api.Usage {
-	var u api.Usage
+// Usage tells what an account has: streams, and what they reserve, are those that are assigned; the rest is what the servers say
+// that can be reached.
+func (d *Directory) Usage(account string) quota.ByTier {
+	all := make(quota.ByTier)
 	for _, a := range d.Cluster.Streams(account) {
+		u := all.Of(a.Config.Replicas)
 		u.Streams++
 		reserved := &u.ReservedStore
 		if a.Config.Storage == config.MemoryStorage {
 			reserved = &u.ReservedMemory
 		}
-		*reserved += uint64(max(a.Config.MaxBytes, 0)) * uint64(max(a.Config.Replicas, 1))
+		*reserved += uint64(max(a.Config.MaxBytes, 0))
 	}
 	for _, r := range d.gather(&clustered.Question{Kind: clustered.KindUsage, Account: account}) {
-		if r.Usage != nil {
-			u.Memory, u.Store, u.Consumers = u.Memory+r.Usage.Memory, u.Store+r.Usage.Store, u.Consumers+r.Usage.Consumers
-		}
+		all.Add(r.Usage)
 	}
-	return u
+	return all
 }
 
 // Show is what infos say about the servers that have a stream.
