@@ -60,10 +60,13 @@ func TestCrowdLeaderKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("of %d streams the servers lead %v", crowd, led)
+	var looking sync.WaitGroup
 	times := acceptance(t, clients, func() {
 		victim.Kill()
-		go leaders(t, c.Others(victim), time.Now())
+		begin := time.Now()
+		looking.Go(func() { leaders(t, c.Others(victim), begin) })
 	})
+	looking.Wait()
 	t.Logf("%s ended: %s", victim.Name, times)
 	if last := times[len(times)-1]; last > 20*time.Second {
 		t.Errorf("a stream took no message for %v", last)
