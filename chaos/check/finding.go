@@ -32,6 +32,7 @@ const (
 	Outdated    Kind = "outdated"    // an old configuration that a confirmed change had replaced
 	Overlap     Kind = "overlap"     // in the hands of two workers at once
 	Stalled     Kind = "stalled"     // no progress within the limit, though nothing was broken
+	Broken      Kind = "broken"      // a server that ended by itself, was not ready in time, or told of an error in its log
 	Unchecked   Kind = "unchecked"   // could not be checked
 )
 

@@ -13,7 +13,7 @@ import (
 )
 
 // seeds is how many random histories each test makes.
-const seeds = 30
+const seeds = 20
 
 // storedMutations are those that every stream that keeps what it has must not survive.
 var storedMutations = []mutation{
