@@ -29,25 +29,6 @@ func Queue(ops []history.Operation, cfg QueueConfig) []Finding {
 	return c.findings()
 }
 
-// DeadLetters checks what a queue does with messages that it gives up (W11): the checks of Queue, and that
-// such a message is among the dead letters once, or redriven to where it came from; none is lost at the
-// hand-over, and none that is poison stays in the queue for good.
-func DeadLetters(ops []history.Operation, cfg QueueConfig) []Finding {
-	c := newCollector(cfg.Stream)
-	q := queue(c, ops, cfg)
-	for _, v := range q.dead {
-		q.checkDead(c, v)
-	}
-	for _, v := range q.views {
-		for _, o := range v.messages {
-			if cfg.Poison != nil && cfg.Poison(o.Value) && q.redriven[o.Value] == nil {
-				c.add(Stalled, o.Node, of(o), "%q is still in the queue, and was to be given up", o.Value)
-			}
-		}
-	}
-	return c.findings()
-}
-
 // done is what workers did with a message.
 type done struct {
 	confirmed *history.Operation // the first ack that happened; nil if it is only known that one may have
@@ -60,13 +41,18 @@ type handled struct {
 	done     map[uint64]*done              // by sequence
 	byValue  map[string]bool               // values of which a message may be done
 	redriven map[string]*history.Operation // by value: the last redrive that may have happened
+	moved    map[string]bool               // values that clients have put among the dead letters themselves
+	erased   map[uint64]*history.Operation // by sequence: confirmed deletions
 	views    []*view
 	dead     []*view
 }
 
 // queue makes the checks that both queues have.
 func queue(c *collector, ops []history.Operation, cfg QueueConfig) *handled {
-	q := &handled{sent: gatherSent(ops, cfg.Stream), done: map[uint64]*done{}, byValue: map[string]bool{}, redriven: map[string]*history.Operation{}}
+	q := &handled{
+		sent: gatherSent(ops, cfg.Stream), done: map[uint64]*done{}, byValue: map[string]bool{},
+		redriven: map[string]*history.Operation{}, moved: map[string]bool{}, erased: map[uint64]*history.Operation{},
+	}
 	q.views = gatherViews(c, ops, cfg.Stream)
 	agree(c, ops, cfg.Stream)
 	if cfg.DeadLetters != "" {
@@ -90,10 +76,13 @@ func queue(c *collector, ops []history.Operation, cfg QueueConfig) *handled {
 
 // note keeps what a worker did with a message.
 func (q *handled) note(o *history.Operation, cfg QueueConfig) {
-	if o.Value == "" || o.Result == history.Failed {
+	if o.Result == history.Failed {
 		return
 	}
 	switch {
+	case o.Stream == cfg.Stream && o.Kind == history.Erase && o.Result == history.OK:
+		q.erased[o.Sequence] = o
+	case o.Value == "":
 	case o.Stream == cfg.Stream && (o.Kind == history.Ack || o.Kind == history.Term):
 		d := q.done[o.Sequence]
 		if d == nil {
@@ -106,6 +95,8 @@ func (q *handled) note(o *history.Operation, cfg QueueConfig) {
 		}
 	case cfg.DeadLetters != "" && o.Stream == cfg.DeadLetters && o.Kind == history.Redrive:
 		q.redriven[o.Value] = o
+	case cfg.DeadLetters != "" && o.Stream == cfg.DeadLetters && sends(o.Kind):
+		q.moved[o.Value] = true
 	}
 }
 
@@ -143,6 +134,9 @@ func (q *handled) checkStored(c *collector, v *view) {
 		}
 		if d := q.done[o.Sequence]; d != nil && d.confirmed != nil {
 			c.add(Kept, v.node, of(d.confirmed, o), "%q at sequence %d is still stored, though its acknowledgement was confirmed", o.Value, o.Sequence)
+		}
+		if e := q.erased[o.Sequence]; e != nil {
+			c.add(Kept, v.node, of(e, o), "%q at sequence %d is still stored, though its deletion was confirmed", o.Value, o.Sequence)
 		}
 	}
 }
@@ -188,44 +182,4 @@ func (q *handled) checkLost(c *collector, ops []history.Operation, cfg QueueConf
 // which the fetches tell.
 func (q *handled) finished(published *history.Operation) bool {
 	return q.done[published.Sequence] != nil || q.redriven[published.Value] != nil && q.byValue[published.Value]
-}
-
-// checkDead looks at the dead letters as one view shows them.
-func (q *handled) checkDead(c *collector, v *view) {
-	first := map[string]*history.Operation{}
-	copies := map[string]int32{}
-	for _, o := range v.messages {
-		if q.sent.foreign(c, o) {
-			continue
-		}
-		copies[o.Value]++
-		if before := first[o.Value]; before != nil && copies[o.Value] > q.allowed(o.Value) {
-			c.add(Duplicate, v.node, of(before, o), "%q is among the dead letters twice, at %d and %d", o.Value, before.Sequence, o.Sequence)
-		}
-		first[o.Value] = o
-	}
-	for _, w := range q.views {
-		if w.node != v.node || w.consumer != v.consumer {
-			continue
-		}
-		for _, o := range w.messages {
-			if copies[o.Value] == 0 || q.sent.find(o.Value) == nil {
-				continue
-			}
-			if copies[o.Value]++; copies[o.Value] > q.allowed(o.Value) {
-				c.add(Duplicate, v.node, of(o, first[o.Value]), "%q is in the queue and among the dead letters", o.Value)
-			}
-		}
-	}
-}
-
-// allowed is how often a value may be there: as often as it may have been sent, and once more if a redrive
-// may have been done by half.
-func (q *handled) allowed(value string) int32 {
-	v := q.sent.find(value)
-	n := v.tries - v.fails
-	if r := q.redriven[value]; r != nil && r.Result == history.Unknown {
-		n++
-	}
-	return n
 }

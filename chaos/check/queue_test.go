@@ -149,6 +149,27 @@ func TestDeadLetters(t *testing.T) {
 			7 redrive v=p s=1 st=D unknown
 			final *: _ p
 			final */D: p`, ""},
+		{"moved by a client", `
+			1 publish v=p s=1
+			7 publish v=p s=1 st=D
+			7 erase s=1
+			final *:
+			final */D: p`, ""},
+		{"moved by a client that did not come to its end", `
+			1 publish v=a s=1
+			7 publish v=a s=1 st=D
+			7 erase s=1 unknown
+			final *: a
+			final */D: a`, ""},
+		{"redriven by a client that did not come to its end, and moved again", `
+			1 publish v=p s=1
+			7 publish v=p s=1 st=D
+			7 erase s=1
+			6 redrive v=p s=1 st=D
+			7 publish v=p s=2 st=D
+			7 erase s=2
+			final *:
+			final */D: p p`, ""},
 		{"a good one that no worker lived to confirm", `
 			1 publish v=a s=1
 			8 fetch v=a s=1
@@ -184,6 +205,18 @@ func TestDeadLetters(t *testing.T) {
 			7 redrive v=p s=1 st=D
 			final n1: _ p
 			final n1/D: p`, "duplicate@n1"},
+		{"moved by a client, and there again", `
+			1 publish v=a s=1
+			7 publish v=a s=1 st=D
+			7 erase s=1
+			final n1: a
+			final n1/D: a`, "kept@n1"},
+		{"moved by a client, and lost then", `
+			1 publish v=p s=1
+			7 publish v=p s=1 st=D
+			7 erase s=1
+			final n1:
+			final n1/D:`, "lost@n1"},
 		{"never given up", `
 			1 publish v=p s=1
 			final n1: p
