@@ -60,7 +60,6 @@ type session struct {
 	flights []flight
 	outbox  []flight // those that could not be started yet
 	unnoted []delivered
-	held    []held // of these, in their order, those that are sent later
 	started uint64 // flights that were ever put into the outbox
 	landed  uint64 // of these, those that are done
 	settles []settle
@@ -68,10 +67,10 @@ type session struct {
 	reading retry            // of messages
 	samples map[uint64]int64 // when a message was last sent, for samples
 
-	patience  int64           // until when what is in the outbox may wait for more
-	before    jetlog.Position // the cursor before the first of held
-	heldBytes int             // of what is held, also by flights
-	full      bool            // there was more than could be held at once
+	patience  int64   // until when what is in the outbox may wait for more
+	parcel    *parcel // of what is unnoted, what is sent later
+	heldBytes int     // by this and the flights
+	full      bool    // there was more than could be held at once
 }
 
 // shown is what others may see of a consumer, as of the end of its last turn.

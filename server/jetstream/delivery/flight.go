@@ -16,22 +16,17 @@ import (
 type flight struct {
 	command command.Command
 	epoch   uint32   // of the cursor that it was made with
+	again   bool     // it lets something be sent again
+	patient bool     // it may wait for something that goes with it
+	sure    bool     // what it answers for was in the state of its incarnation, whatever has become of the cursor
 	replies []string // who waits until it is applied
 	due     int64    // when it makes something overdue at the earliest, 0 for never
 
-	again   bool // it lets something be sent again
-	patient bool // it may wait for something that goes with it
-
+	incarnation uint64 // if it is sure
 	// Of a Deliver: the first consumer sequence, 0 for other commands, how many there are, and how many of these
 	// are of messages that had not been sent before.
 	from, count, fresh uint64
-
-	// What is sent when it is applied, and the cursor before.
-	held   []held
-	before jetlog.Position
-	// With sure, what it answers for was in the state of this incarnation, whatever has become of the cursor.
-	sure        bool
-	incarnation uint64
+	parcel             *parcel // what is sent when it is applied
 }
 
 // expect notes that an answer is due some time after now.
@@ -104,7 +99,7 @@ func (t *turn) send() {
 		return
 	}
 	s.writing.at = 0
-	t.forget(func(f *flight) bool { return f.from != 0 && f.epoch != t.c.epoch }) // it would be refused
+	t.forget(false)
 	for len(s.outbox) > 0 {
 		n := 1
 		if t.commits {
@@ -141,22 +136,28 @@ func (t *turn) start(n int) bool {
 	s.flights = s.flights[:before]
 	t.unwritable(err)
 	if !errors.Is(err, context.Canceled) {
-		t.forget(func(f *flight) bool { return len(f.held) > 0 })
+		t.forget(true)
 	}
 	return false
 }
 
-// forget takes out of the outbox what is not to be started, as if it had failed.
-func (t *turn) forget(which func(*flight) bool) {
-	s := t.session
-	s.outbox = slices.DeleteFunc(s.outbox, func(f flight) bool {
-		if !which(&f) {
-			return false
+// forget takes out of the outbox what would be refused, and with parcels what lets something be sent later: nothing was.
+func (t *turn) forget(parcels bool) {
+	s, n := t.session, 0
+	for i := range s.outbox {
+		f := &s.outbox[i]
+		switch {
+		case f.from != 0 && f.epoch != t.c.epoch || parcels && f.parcel != nil:
+			s.landed++
+			t.lose(f)
+			continue
+		case n < i:
+			s.outbox[n] = *f
 		}
-		s.landed++
-		t.lose(&f)
-		return true
-	})
+		n++
+	}
+	clear(s.outbox[n:])
+	s.outbox = s.outbox[:n]
 }
 
 // unwritable says when commands are tried again, and tells the operator the first time.
@@ -220,7 +221,7 @@ func (t *turn) landings(list []landing) {
 		default:
 			t.news = t.news || f.again
 			t.c.stream.overdue.expect(f.due)
-			t.dispatch(f.held)
+			t.dispatch(f.parcel)
 			t.confirm(f)
 		}
 	}
@@ -242,7 +243,7 @@ func (t *turn) confirm(f *flight) {
 
 // lose goes back to the applied state, if the flight was of the cursor as it is now.
 func (t *turn) lose(f *flight) {
-	t.giveBack(f.held)
+	t.giveBack(f.parcel)
 	if f.from != 0 && f.epoch == t.c.epoch {
 		t.c.epoch++
 		t.c.known = false
@@ -264,11 +265,11 @@ func (t *turn) note(urgent bool) {
 	d := &command.Deliver{
 		Time: t.ns, Consumer: t.c.name, Incarnation: t.c.incarnation, From: t.c.at.Consumer - n + 1, Messages: s.unnoted,
 	}
-	f := flight{command: d, epoch: t.c.epoch, from: d.From, count: n, fresh: fresh(s.unnoted), held: s.held, before: s.before}
+	f := flight{command: d, epoch: t.c.epoch, from: d.From, count: n, fresh: fresh(s.unnoted), parcel: s.parcel}
 	if t.set.ack != config.AckNone {
 		f.expect(t.ns, t.set.shortestWait)
 	}
-	s.unnoted, s.held = nil, nil
+	s.unnoted, s.parcel = nil, nil
 	t.launch(&f)
 }
 

@@ -18,6 +18,12 @@ type held struct {
 	flow    *window // nil without flow control
 }
 
+// parcel is what one command lets be sent. A nil parcel is empty.
+type parcel struct {
+	held   []held
+	before jetlog.Position // the cursor before the first of them
+}
+
 const (
 	// heldMax is how much of a consumer may be held before no more is chosen, and heldByAll how much of all.
 	heldMax   = 1 << 20
@@ -34,10 +40,10 @@ func (s *settings) commits() bool { return s.ack == config.AckExplicit }
 // hold keeps a message until its delivery is in the state.
 func (t *turn) hold(h *held) {
 	s := t.session
-	if len(s.held) == 0 {
-		s.before = t.c.at
+	if s.parcel == nil {
+		s.parcel = &parcel{before: t.c.at}
 	}
-	s.held = append(s.held, *h)
+	s.parcel.held = append(s.parcel.held, *h)
 	t.weigh(h.size())
 }
 
@@ -62,8 +68,8 @@ func (t *turn) gathers() bool {
 func (t *turn) sentUpTo() jetlog.Position {
 	for _, list := range [2][]flight{t.session.flights, t.session.outbox} {
 		for i := range list {
-			if f := &list[i]; len(f.held) > 0 {
-				return f.before
+			if p := list[i].parcel; p != nil {
+				return p.before
 			}
 		}
 	}
@@ -72,9 +78,12 @@ func (t *turn) sentUpTo() jetlog.Position {
 
 // giveBack gives back what messages have taken up that are not sent: as far as is known, their deliveries are not in the
 // state.
-func (t *turn) giveBack(list []held) {
-	for i := range list {
-		h := &list[i]
+func (t *turn) giveBack(p *parcel) {
+	if p == nil {
+		return
+	}
+	for i := range p.held {
+		h := &p.held[i]
 		t.weigh(-h.size())
 		h.refund()
 		if r := h.request; r != nil {
@@ -103,15 +112,15 @@ func (h *held) refund() {
 
 // dispatch sends what was held until now. What was answered meanwhile, since it had been sent before, is not sent again.
 // If those are gone who were to get a message, somebody else does, or it is taken up again at once.
-func (t *turn) dispatch(list []held) {
-	if len(list) == 0 {
+func (t *turn) dispatch(p *parcel) {
+	if p == nil {
 		return
 	}
 	t.news = true
 	var back []command.Reply
 	var settled map[uint64]struct{}
-	for i := range list {
-		h := &list[i]
+	for i := range p.held {
+		h := &p.held[i]
 		t.weigh(-h.size())
 		if h.deliveries > 1 && settled == nil {
 			settled = t.session.settled()

@@ -88,7 +88,7 @@ func (v *voyage) begin() {
 	twice.Name, twice.AckWait, twice.MaxDeliver = "twice", 500*time.Millisecond, 2
 	all := config.Consumer{Name: "all", Ack: config.AckAll, AckWait: 2 * time.Second, MaxAckPending: 20}
 	push := pushing()
-	push.Name, push.AckWait, push.MaxAckPending, push.MaxDeliver = "push", time.Second, 10, 4
+	push.Name, push.AckWait, push.MaxAckPending = "push", time.Second, 10
 	for _, c := range []config.Consumer{few, twice, all, push} {
 		v.consumer(c)
 		v.names = append(v.names, c.Name)
@@ -264,12 +264,12 @@ func (v *voyage) checkWaiting() {
 		cfg := v.configs[name]
 		waiting := 0
 		for _, s := range v.sent[name] {
-			spent := cfg.MaxDeliver > 0 && s.deliveries >= uint64(cfg.MaxDeliver)
-			if !s.answered && !spent {
+			if !s.answered {
 				waiting++
 			}
 		}
-		if cfg.Ack == config.AckExplicit && cfg.MaxAckPending > 0 && waiting > cfg.MaxAckPending {
+		// With max_deliver clients cannot know: the last delivery may have been counted, and sent to nobody.
+		if cfg.Ack == config.AckExplicit && cfg.MaxDeliver <= 0 && waiting > cfg.MaxAckPending {
 			v.t.Errorf("consumer %q: %d messages wait for an answer, at most %d may", name, waiting, cfg.MaxAckPending)
 		}
 	}
