@@ -19,6 +19,9 @@ type LivenessConfig struct {
 	Tolerated func(fault history.Operation) bool
 }
 
+// idleMax is how long no try may be going on for clients to count as trying: they pause between two tries.
+const idleMax = time.Second
+
 // Liveness checks of each workload that stores messages that acknowledgements go on within the limit when
 // nothing is broken. Time in which no client tries does not count.
 func Liveness(ops []history.Operation, cfg LivenessConfig) []Finding {
@@ -47,8 +50,12 @@ func Liveness(ops []history.Operation, cfg LivenessConfig) []Finding {
 func stalls(c *collector, part span, tries []*history.Operation, limit time.Duration) {
 	first, _ := slices.BinarySearchFunc(tries, part.start, func(o *history.Operation, t time.Duration) int { return cmp.Compare(o.End, t) })
 	var since *history.Operation // the first try since the last acknowledgement
-	begun := part.start
+	begun, covered := part.start, part.start
 	for _, o := range tries[first:] {
+		if since != nil && o.Start > covered+idleMax {
+			since = nil
+		}
+		covered = o.End
 		if since == nil || o.Start < since.Start {
 			since = o
 		}

@@ -22,6 +22,10 @@ func TestLiveness(t *testing.T) {
 		{"a pause of the load", `
 			1 publish v=a s=1 t=0-1
 			1 publish v=b s=2 t=50-51`, ""},
+		{"the load ends with an unknown one, and there is something to do later", `
+			1 publish v=a s=1 t=0-1
+			1 publish v=b unknown t=1-5
+			1 publish v=c s=2 t=20-21`, ""},
 		{"nothing while it is broken, and soon after", `
 			1 publish v=a s=1 t=0-1
 			0 fault v=cut t=2-60
@@ -51,6 +55,15 @@ func TestLiveness(t *testing.T) {
 		{"refusals are no progress", `
 			1 swap k=r v=a e=0 failed t=0-3
 			1 swap k=r v=b e=0 failed t=3-7`, "stalled@n1"},
+		{"pauses between tries", `
+			1 publish v=a unknown t=0-1
+			1 publish v=b unknown t=1.9-3
+			1 publish v=c unknown t=3.9-4
+			1 publish v=d s=1 t=4.9-6`, "stalled@n1"},
+		{"one that takes long, while another is tried later", `
+			1 publish v=a unknown t=0-1
+			2 publish v=b unknown t=3-3.1
+			3 publish v=c unknown t=0.5-10`, "stalled@n1"},
 		{"nothing to the end", `
 			1 publish v=a s=1 t=0-1
 			1 publish v=b unknown t=2-60`, "stalled@n1"},
