@@ -190,9 +190,9 @@ var layers = []layer{
 	{"chaos/check", "chaos/history", porcupine},
 	{"chaos/workload", "chaos/history", natsgo},
 	{"chaos/report", "chaos/history chaos/check", ""},
-	{"chaos", "chaos/check chaos/fault chaos/history chaos/process chaos/workload", natsgo},
+	{"chaos", "chaos/check chaos/fault chaos/history chaos/process chaos/report chaos/workload", natsgo},
 	{"client", "", natsgo},
-	{"cmd/runnel", "chaos chaos/fault chaos/process chaos/workload conf cluster/survey jetlog/dump jetlog/rescue jetlog/store server/logs server bench client", xsys + " " + xterm},
+	{"cmd/runnel", "chaos chaos/fault chaos/process chaos/report chaos/workload conf cluster/survey jetlog/dump jetlog/rescue jetlog/store server/logs server bench client", xsys + " " + xterm},
 	{".ci/ratchet", "", ""},
 	{".", "", ""},
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -16,34 +19,17 @@ import (
 	"runnel/chaos/fault"
 	"runnel/chaos/history"
 	"runnel/chaos/process"
+	"runnel/chaos/report"
 	"runnel/chaos/workload"
 )
 
-// Outcome is what came of a campaign.
-type Outcome struct {
-	Options  Options
-	Began    time.Time
-	Took     time.Duration
-	Plan     []fault.Step
-	Missing  []string // faults that cannot be done here, and why
-	History  string   // the file
-	Sets     []check.Set
-	Findings []check.Finding
-	Figures  []check.Figures
-	// Faults are what else went wrong with servers: ends that nobody asked for, lines of logs that say so, servers that were not
-	// ready in time.
-	Faults []string
-}
-
-// Violated reports whether a server did what it must not.
-func (o *Outcome) Violated() bool {
-	for i := range o.Findings {
-		if o.Findings[i].Violation() {
-			return true
-		}
-	}
-	return len(o.Faults) > 0
-}
+// Files of a campaign in its folder.
+const (
+	ServersFolder = "servers" // has a folder for each server
+	HistoryFile   = "history.jsonl"
+	ReportFile    = "report.json"
+	PageFile      = "report.html"
+)
 
 // Times that a campaign gives the cluster.
 const (
@@ -59,23 +45,26 @@ var unreachable = regexp.MustCompile(`trying to connect to route|cannot connect 
 // campaign is one that runs.
 type campaign struct {
 	Options
-	out     *Outcome
+	began   time.Time
+	plan    []fault.Step
+	missing []report.NotRunnable
 	cluster *process.Cluster
 	history *history.Recorder
 	loads   []workload.Workload
 
-	mu sync.Mutex // guards out.Faults
+	mu     sync.Mutex // guards broken
+	broken []check.Finding
 }
 
-// Run runs a campaign. The error says that it could not be run; what was found is in the outcome. When ctx ends, the load ends, and what
-// has happened until then is checked.
-func Run(ctx context.Context, o Options) (*Outcome, error) {
+// Run runs a campaign and writes its report. The error says that it could not be run; what was found is in the report. When ctx ends, the
+// load ends, and what has happened until then is checked.
+func Run(ctx context.Context, o Options) (*report.Run, error) {
 	o, err := o.complete()
 	if err != nil {
 		return nil, err
 	}
-	c := &campaign{Options: o, out: &Outcome{Options: o, Began: time.Now(), History: filepath.Join(o.Dir, "history.jsonl")}}
-	if c.history, err = history.Create(c.out.History); err != nil {
+	c := &campaign{Options: o, began: time.Now()}
+	if c.history, err = history.Create(filepath.Join(o.Dir, HistoryFile)); err != nil {
 		return nil, err
 	}
 	c.cluster, err = process.NewCluster(filepath.Join(o.Dir, ServersFolder), process.Options{
@@ -89,19 +78,55 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 		w.Close()
 	}
 	c.lookAtLogs()
-	err = errors.Join(err, c.cluster.Close(), c.history.Close())
-	if err != nil {
+	if err = errors.Join(err, c.cluster.Close(), c.history.Close()); err != nil {
 		return nil, err
 	}
-	ops, err := history.ReadFile(c.out.History)
+	ops, err := history.ReadFile(filepath.Join(o.Dir, HistoryFile))
 	if err != nil {
 		return nil, err
 	}
 	c.Tell(fmt.Sprintf("checking %d operations", len(ops)))
-	c.out.Sets, c.out.Findings = Judge(ops, o.Workloads, o.Program.Dialect)
-	c.out.Figures = check.Availability(ops)
-	c.out.Took = time.Since(c.out.Began)
-	return c.out, nil
+	r := c.report(ctx, ops)
+	return r, c.write(r)
+}
+
+// report says what the campaign was and what came of it.
+func (c *campaign) report(ctx context.Context, ops []history.Operation) *report.Run {
+	r := &report.Run{
+		Command: c.Command, Seed: c.Seed, Schedule: strings.Join(c.Faults, ","), Began: c.began, Duration: time.Since(c.began),
+		Server:  report.Server{Binary: filepath.Base(c.Program.Path), Version: c.Program.String()},
+		Machine: fmt.Sprintf("%s/%s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()), Servers: c.Servers, Replicas: c.Replicas,
+		Settings: []report.Setting{
+			{Name: "workloads", Value: strings.Join(c.Workloads, ",")}, {Name: "load", Value: c.Length.String()},
+			{Name: "operations a second of each workload", Value: fmt.Sprint(c.Rate)}, {Name: "clients of each workload", Value: fmt.Sprint(c.Processes)},
+			{Name: "sync_interval: always", Value: fmt.Sprint(c.SyncAlways)},
+		},
+		NotRunnable: c.missing,
+	}
+	sets, findings := Judge(ops, c.Workloads, c.Program.Dialect)
+	reason := ""
+	if ctx.Err() != nil {
+		reason = "it was cut short"
+	}
+	r.Conclude(ops, sets, append(c.broken, findings...), reason)
+	return r
+}
+
+// write writes the report.
+func (c *campaign) write(r *report.Run) error {
+	for _, file := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{{ReportFile, r.WriteJSON}, {PageFile, r.WriteHTML}} {
+		f, err := os.Create(filepath.Join(c.Dir, file.name))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(file.write(f), f.Close()); err != nil {
+			return fmt.Errorf("write %s: %w", f.Name(), err)
+		}
+	}
+	return nil
 }
 
 // run is the campaign up to the final reads.
@@ -173,18 +198,18 @@ func (c *campaign) harm(ctx context.Context) error {
 	var runnable []fault.Kind
 	for _, k := range kinds {
 		if err := k.Missing(r); err != nil {
-			c.out.Missing = append(c.out.Missing, fmt.Sprintf("%s: %v", k.Name, err))
+			c.missing = append(c.missing, report.NotRunnable{What: k.Name, Why: err.Error()})
 			continue
 		}
 		runnable = append(runnable, k)
 	}
-	c.out.Plan = c.plan(runnable)
-	c.Tell(fmt.Sprintf("%d workloads for %v, %d faults, seed %d", len(c.loads), c.Length, len(c.out.Plan), c.Seed))
+	c.plan = c.planOf(runnable)
+	c.Tell(fmt.Sprintf("%d workloads for %v, %d faults, seed %d", len(c.loads), c.Length, len(c.plan), c.Seed))
 	limited, cancel := context.WithTimeout(ctx, c.Length)
 	defer cancel()
 	load := make(chan error, 1)
 	go func() { load <- c.each(func(w workload.Workload) error { return w.Run(limited) }) }()
-	err = r.Run(limited, c.out.Plan)
+	err = r.Run(limited, c.plan)
 	return errors.Join(err, <-load)
 }
 
@@ -231,7 +256,7 @@ func (c *campaign) ended(e *process.End) { c.note(e.Error()) }
 func (c *campaign) note(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.out.Faults = append(c.out.Faults, text)
+	c.broken = append(c.broken, check.Finding{Kind: check.Broken, Text: text, Count: 1})
 }
 
 // lookAtLogs notes lines that a server should not have written. What faults of the network and of other servers make it say is no such line.

@@ -10,6 +10,7 @@ import (
 
 	"runnel/chaos"
 	"runnel/chaos/process"
+	"runnel/chaos/report"
 )
 
 // program builds the server of this module.
@@ -27,7 +28,7 @@ func program(t *testing.T) process.Program {
 }
 
 // run runs a campaign.
-func run(t *testing.T, o chaos.Options) *chaos.Outcome {
+func run(t *testing.T, o chaos.Options) *report.Run {
 	t.Helper()
 	o.Dir = t.TempDir()
 	o.Tell = func(text string) { t.Log(text) }
@@ -46,13 +47,13 @@ func TestMix(t *testing.T) {
 			Program: p, Faults: mixOfFaults, Length: mixLength, Fault: 4 * time.Second, Quiet: 4 * time.Second, Rate: 40, Processes: 4, Seed: seed,
 		})
 		var text strings.Builder
-		out.Print(&text)
+		chaos.Print(&text, out)
 		t.Log(text.String())
-		if out.Violated() {
-			t.Errorf("seed %d: something was violated", seed)
+		if out.Verdict != report.Passed {
+			t.Errorf("seed %d: got %s", seed, out.Verdict)
 		}
-		if len(out.Plan) < 2 {
-			t.Errorf("seed %d: %d faults, want some", seed, len(out.Plan))
+		if len(out.Faults) < 2 {
+			t.Errorf("seed %d: %d faults, want some", seed, len(out.Faults))
 		}
 	}
 }
@@ -72,8 +73,8 @@ func TestRunIsCutShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.Violated() || len(out.Sets) == 0 {
-		t.Errorf("got %d sets, %v %v", len(out.Sets), out.Findings, out.Faults)
+	if out.Verdict != report.Incomplete || len(out.Findings) > 0 || len(out.Sets) == 0 {
+		t.Errorf("got %s, %d sets and %v", out.Verdict, len(out.Sets), out.Findings)
 	}
 }
 

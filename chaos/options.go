@@ -28,6 +28,8 @@ type Options struct {
 	Processes int           // clients of each workload; 8
 	Seed      uint64        // of the plan and of what clients choose
 
+	// Command is what to type to have the same again, for the report.
+	Command string
 	// Dir is where the servers' folders and the history go. What there is of an earlier campaign must be removed before.
 	Dir string
 	// Tell, if it is not nil, gets each line of progress.
@@ -102,7 +104,7 @@ func (o Options) kinds() ([]fault.Kind, error) {
 	return fault.Find(o.Faults...)
 }
 
-// plan is what is done to the cluster.
-func (o Options) plan(kinds []fault.Kind) []fault.Step {
+// planOf is what is done to the cluster, of some kinds of faults.
+func (o Options) planOf(kinds []fault.Kind) []fault.Step {
 	return fault.Plan(fault.Settings{Seed: o.Seed, Servers: o.Servers, Kinds: kinds, Length: o.Length, Fault: o.Fault, Quiet: o.Quiet})
 }

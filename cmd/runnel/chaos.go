@@ -15,11 +15,9 @@ import (
 	"runnel/chaos"
 	"runnel/chaos/fault"
 	processes "runnel/chaos/process"
+	"runnel/chaos/report"
 	"runnel/chaos/workload"
 )
-
-// exitViolated is the exit code of "runnel chaos" when a server did what it must not. 1 is a campaign that could not be run.
-const exitViolated = 2
 
 // chaosFlags are the flags of "runnel chaos".
 type chaosFlags struct {
@@ -69,6 +67,7 @@ func (f *chaosFlags) complete(ctx context.Context) (o chaos.Options, err error) 
 	if o.Seed == 0 {
 		o.Seed = uint64(rand.Uint32())
 	}
+	o.Command = f.command(o)
 	o.Dir = f.dir
 	if o.Dir == "" {
 		o.Dir, err = os.MkdirTemp("", "runnel-chaos-")
@@ -76,6 +75,12 @@ func (f *chaosFlags) complete(ctx context.Context) (o chaos.Options, err error) 
 		err = os.MkdirAll(o.Dir, 0o750)
 	}
 	return o, err
+}
+
+// command is what to type to have the same campaign again.
+func (f *chaosFlags) command(o chaos.Options) string {
+	return fmt.Sprintf("runnel chaos -server %s -servers %d -replicas %d -length %v -workloads %s -faults %s -fault %v -quiet %v -rate %g -clients %d -seed %d -sync-always=%t",
+		filepath.Base(f.program), o.Servers, o.Replicas, o.Length, f.workloads, f.faults, o.Fault, o.Quiet, o.Rate, o.Processes, o.Seed, o.SyncAlways)
 }
 
 // chaosCommand runs "runnel chaos".
@@ -106,26 +111,18 @@ func chaosCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	o.Tell = func(text string) { fmt.Fprintf(stderr, "%6.1fs  %s\n", time.Since(began).Seconds(), text) }
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	out, err := chaos.Run(ctx, o)
+	r, err := chaos.Run(ctx, o)
 	if err != nil {
 		return fail(stderr, fmt.Errorf("%w (what there is of it: %s)", err, o.Dir))
 	}
-	return f.end(out, stdout, stderr)
-}
-
-// end tells what came of a campaign.
-func (f *chaosFlags) end(out *chaos.Outcome, stdout, stderr io.Writer) int {
-	out.Print(stdout)
-	if out.Violated() {
-		fmt.Fprintf(stdout, "\nEverything is kept in %s.\n", out.Options.Dir)
-		return exitViolated
-	}
-	if !f.keep {
-		if err := os.RemoveAll(filepath.Join(out.Options.Dir, chaos.ServersFolder)); err != nil {
+	chaos.Print(stdout, r)
+	fmt.Fprintf(stdout, "The whole report: %s\n", filepath.Join(o.Dir, chaos.PageFile))
+	if r.Verdict == report.Passed && !f.keep {
+		if err := os.RemoveAll(filepath.Join(o.Dir, chaos.ServersFolder)); err != nil {
 			return fail(stderr, err)
 		}
 	}
-	return 0
+	return r.Verdict.ExitCode()
 }
 
 // listChaos lists what there is to choose from.
