@@ -96,10 +96,11 @@ const Stall = "stall"
 const Fault = "fault"
 
 // Request says whether operations of a kind are requests of a client to which a server answers at once, so
-// that their number and how long they take are figures of the server. A Fetch is none: it waits for messages.
+// that their number and how long they take are figures of the server. A Fetch is none, since it waits for
+// messages; nor are Nak, Term and Add, to which mostly nobody awaits an answer.
 func Request(kind string) bool {
 	switch kind {
-	case Publish, Ack, Nak, Term, Swap, Get, StaleGet, Put, Add, Commit, Purge, Erase, Redrive,
+	case Publish, Ack, Swap, Get, StaleGet, Put, Commit, Purge, Erase, Redrive,
 		CreateStream, UpdateStream, DeleteStream, CreateConsumer, UpdateConsumer, DeleteConsumer:
 		return true
 	}

@@ -9,7 +9,7 @@ import (
 func TestRequest(t *testing.T) {
 	for kind, want := range map[string]bool{
 		history.Publish: true, history.Ack: true, history.Swap: true, history.Commit: true, history.DeleteConsumer: true,
-		history.Fetch: false, history.Read: false, history.Watch: false, history.Final: false, history.Drained: false,
+		history.Fetch: false, history.Nak: false, history.Add: false, history.Read: false, history.Watch: false, history.Final: false, history.Drained: false,
 		history.Fault: false, history.Leave: false, history.Listed: false, "": false, "other": false,
 	} {
 		if got := history.Request(kind); got != want {

@@ -66,7 +66,7 @@ func meanwhile(ops []history.Operation, o *history.Operation) []history.Operatio
 			if n.Start <= o.End && n.End >= o.Start && len(all) < aroundEach {
 				all = append(all, n)
 			}
-		case n.Stream != o.Stream || !history.Request(n.Kind):
+		case n.Stream != o.Stream || !asked(n):
 		case n.Start <= o.Start:
 			if before = append(before, n); len(before) > 16*aroundEach {
 				before = lastOf(before, byStart)
@@ -83,6 +83,17 @@ func meanwhile(ops []history.Operation, o *history.Operation) []history.Operatio
 		near = append(near, *n)
 	}
 	return near
+}
+
+// asked says whether a client did something with the stream, other than reading in its order.
+func asked(o *history.Operation) bool {
+	switch o.Kind {
+	case history.Fetch:
+		return o.Value != ""
+	case history.Add, history.Nak, history.Term:
+		return true
+	}
+	return history.Request(o.Kind)
 }
 
 // firstOf keeps the first few of a list, lastOf the last few.

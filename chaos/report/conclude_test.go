@@ -51,6 +51,9 @@ func TestAround(t *testing.T) {
 		o.Kind, o.Node = history.Final, "n2"
 		ops = append(ops, o)
 	}
+	for i, kind := range []string{history.Fetch, history.Nak, history.Read, history.Stall} { // the last two are not shown
+		ops = append(ops, history.Operation{Kind: kind, Stream: "S", Value: "v", Sequence: 1000 + uint64(i), Start: time.Hour + time.Duration(i)})
+	}
 	ops = append(ops,
 		history.Operation{Kind: history.Fault, Value: "then", Start: 90 * time.Second, End: 120 * time.Second},
 		history.Operation{Kind: history.Fault, Value: "before", Start: 80 * time.Second, End: 90 * time.Second})
@@ -66,6 +69,7 @@ func TestAround(t *testing.T) {
 		{"nothing", nil, ""},
 		{"a request", []history.Operation{at(history.Publish, 100)}, "fault-0 publish-97 publish-98 publish-99 publish-101 publish-102 publish-103"},
 		{"the first", []history.Operation{at(history.Publish, 1)}, "publish-2 publish-3 publish-4"},
+		{"a worker", []history.Operation{at(history.Fetch, 1000)}, "publish-198 publish-199 publish-200 nak-1001"},
 		{"a final read", []history.Operation{at(history.Final, 199)}, "final-196 final-197 final-198 final-200"},
 		{"neighbours", []history.Operation{at(history.Publish, 10), at(history.Publish, 11)}, "publish-7 publish-8 publish-9 publish-12 publish-13 publish-14"},
 		{"the end of the final reads", []history.Operation{{Kind: history.Drained, Stream: "S", Start: 99 * time.Second, End: 99 * time.Second}}, ""},

@@ -219,12 +219,13 @@ func (t *timeline) addPanels(s Series, x scale, y int) int {
 	columns := gather(s.Points)
 	most := 1.0
 	for _, c := range columns {
-		most = max(most, c.ok, c.unknown)
+		most = max(most, c.ok, c.failed, c.unknown)
 	}
 	rate := panel{Title: s.Workload + ": requests a second", TitleY: y + panelGap - 8, Y: y + panelGap, Height: rateHeight, Base: y + panelGap + rateHeight}
 	linear := func(v float64) float64 { return float64(rate.Base) - rateHeight*v/most }
 	rate.Curves = []curve{
 		{"ok area", steps(columns, x, linear, float64(rate.Base), func(c column) float64 { return c.ok })},
+		{"refused", steps(columns, x, linear, 0, func(c column) float64 { return c.failed })},
 		{"unknown", steps(columns, x, linear, 0, func(c column) float64 { return c.unknown })},
 	}
 	for _, v := range []float64{0, most / 2, most} {
@@ -257,10 +258,11 @@ func (t *timeline) addPanels(s Series, x scale, y int) int {
 
 // column is one or more seconds of a series.
 type column struct {
-	from, to    int     // seconds; to is not among them
-	ok, unknown float64 // a second, on average; unknown with what failed
-	p50, p99    float64 // the worst, in seconds
-	stopped     bool    // in one of them clients tried and nothing was done
+	from, to int // seconds; to is not among them
+
+	ok, failed, unknown float64 // a second, on average
+	p50, p99            float64 // the worst, in seconds
+	stopped             bool    // in one of them something was unknown and nothing was done
 }
 
 // gather makes as many columns as the picture has room for.
@@ -272,10 +274,11 @@ func gather(points []Point) []column {
 		for _, p := range points[c.from:c.to] {
 			n := float64(c.to - c.from)
 			c.ok += float64(p.OK) / n
-			c.unknown += float64(p.Unknown+p.Failed) / n
+			c.failed += float64(p.Failed) / n
+			c.unknown += float64(p.Unknown) / n
 			c.p50 = max(c.p50, p.P50.Seconds())
 			c.p99 = max(c.p99, p.P99.Seconds())
-			c.stopped = c.stopped || p.OK == 0 && p.Unknown+p.Failed > 0
+			c.stopped = c.stopped || p.OK == 0 && p.Unknown > 0
 		}
 		all = append(all, c)
 	}
