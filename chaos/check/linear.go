@@ -36,26 +36,31 @@ const unseen = math.MaxUint64
 // it looks for one in which some of them have.
 //
 // The search takes memory by the square of the operations. So it is done for each part of the history between
-// two times at which no operation was going on. The revision at such a time is that of the newest swap before it.
+// two times at which no operation was going on. The revision at such a time is that of the newest swap before it,
+// unless one of which nothing is known has happened: from where that is needed on, the rest is one part.
 func (r *register) checkOrder(c *collector, chain []link, cfg RegistersConfig) {
 	steps := r.steps(chain, cfg.Refusals)
-	maybes := r.maybes()
-	orphans := r.orphans(chain)
 	revision := uint64(0)
+	done := 0
 	for _, part := range parts(steps) {
-		result := porcupine.CheckOperationsTimeout(exact(revision), part, cfg.Timeout)
 		model := exact(revision)
-		maybe := possible(maybes, part, revision)
+		result := porcupine.CheckOperationsTimeout(model, part, cfg.Timeout)
+		maybe := r.maybes(revision)
 		if result == porcupine.Illegal && len(maybe) > 0 {
-			model, part = guessing(revision, orphans), append(part, maybe...)
+			model, part = guessing(revision, r.orphans(chain)), append(slices.Clip(steps[done:]), maybe...)
 			result = porcupine.CheckOperationsTimeout(model, part, cfg.Timeout)
 		}
 		switch result {
 		case porcupine.Unknown:
 			c.add(Unchecked, "", origins(part), "within %v no order of %d operations on %q was found, nor that there is none", cfg.Timeout, len(part), r.key)
+			return // what comes later stems from this
 		case porcupine.Illegal:
 			_, info := porcupine.CheckOperationsVerbose(model, part, cfg.Timeout)
 			c.add(Impossible, "", stuck(info, part), "no order of %d operations on %q explains their answers", len(part), r.key)
+			return
+		}
+		if done += len(part); done >= len(steps) {
+			return
 		}
 		for _, o := range part {
 			if s := o.Input.(step); s.kind == stepSwap {
@@ -79,21 +84,6 @@ func parts(steps []porcupine.Operation) [][]porcupine.Operation {
 	}
 	if begin < len(steps) {
 		all = append(all, slices.Clip(steps[begin:]))
-	}
-	return all
-}
-
-// possible are the swaps of which nothing is known that can have made a difference in a part.
-func possible(maybes, part []porcupine.Operation, revision uint64) []porcupine.Operation {
-	end := int64(0)
-	for _, o := range part {
-		end = max(end, o.Return)
-	}
-	var all []porcupine.Operation
-	for _, o := range maybes {
-		if o.Call <= end && o.Input.(step).from >= revision {
-			all = append(all, o)
-		}
 	}
 	return all
 }
@@ -122,11 +112,11 @@ func (r *register) steps(chain []link, refusals bool) []porcupine.Operation {
 	return all
 }
 
-// maybes are the swaps of which nothing is known.
-func (r *register) maybes() []porcupine.Operation {
+// maybes are the swaps of which nothing is known and that could be made at a revision or a later one.
+func (r *register) maybes(revision uint64) []porcupine.Operation {
 	var all []porcupine.Operation
 	for _, o := range r.swaps {
-		if o.Result == history.Unknown && r.at[o.Value] == nil {
+		if o.Result == history.Unknown && r.at[o.Value] == nil && o.Expected >= revision {
 			all = append(all, porcupine.Operation{
 				ClientId: o.Process, Input: step{stepMaybe, o.Expected, 0, o}, Call: int64(o.Start), Return: never,
 			})

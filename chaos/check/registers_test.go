@@ -90,6 +90,12 @@ func TestRegisters(t *testing.T) {
 			1 swap k=r v=a e=0 s=1
 			2 get k=r s=0
 			final n1: r=a`, "impossible@"},
+		{"an unknown one that must have happened, and then has not", `
+			1 swap k=r v=a e=0 s=1
+			1 swap k=r v=b e=1 unknown
+			2 swap k=r v=c e=1 failed
+			2 get k=r v=a s=1
+			final n1: r=a`, "impossible@"},
 		{"refused without reason", `
 			1 swap k=r v=a e=0 s=1
 			2 swap k=r v=b e=1 failed
