@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -103,9 +104,13 @@ func (c *client) connected(ctx context.Context) bool {
 // one reports true once in n times.
 func (c *client) one(n int) bool { return c.chance.IntN(n) == 0 }
 
+// at is the server that the client is connected to, by what that says of itself: another one may have taken its place. While there
+// is no connection it is the one that was meant.
+func (c *client) at() string { return cmp.Or(c.nc.ConnectedServerName(), c.node.Name) }
+
 // begin is the operation that starts now.
 func (c *client) begin(o history.Operation) history.Operation {
-	o.Process, o.Node, o.Workload, o.Start = c.process, c.node.Name, c.load.name, c.load.now()
+	o.Process, o.Node, o.Workload, o.Start = c.process, c.at(), c.load.name, c.load.now()
 	c.progress.begin(o.Kind, o.Start)
 	return o
 }

@@ -66,7 +66,7 @@ func (w *deadLettersLoad) setup(ctx context.Context) error {
 		if err := w.create(ctx, cfg); err != nil {
 			return err
 		}
-		consumer := w.workers(s.consumer)
+		consumer := w.sharedBy(s.consumer)
 		consumer.FilterSubject = s.filter
 		if s.name == DeadQueueStream {
 			consumer.MaxDeliver = deadMaxDeliver

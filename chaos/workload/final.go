@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -30,17 +31,26 @@ type keyOf func(subject string) string
 func subjectKey(subject string) string { return subject }
 
 // finals reads a stream at each of its replicas that is current, by direct gets and, if pinned says so, by a consumer that is
-// led there.
+// led there. A replica that could not be read is in the history too.
 func (l *load) finals(ctx context.Context, stream string, key keyOf, pinned bool) error {
 	r, err := l.settle(ctx, stream)
 	all := []error{err}
-	for _, node := range r.nodes {
-		i := l.index(node)
-		if i < 0 {
-			all = append(all, fmt.Errorf("a replica of %s is at %s, which is not among the nodes", stream, node))
-			continue
-		}
+	left := slices.Clone(r.nodes)
+	for i := range l.cfg.Nodes {
 		all = append(all, l.alone(i, func(c *client) error {
+			limited, cancel := c.limit(ctx)
+			defer cancel()
+			if !c.connected(limited) {
+				return nil // what it has is left
+			}
+			place := slices.Index(left, c.at())
+			if len(l.cfg.Nodes) == 1 {
+				place = 0
+			}
+			if place < 0 {
+				return nil
+			}
+			left = slices.Delete(left, place, place+1)
 			d := &drain{client: c, rest: r, key: key}
 			err := d.run(ctx, (*drain).direct)
 			if pinned {
@@ -48,6 +58,15 @@ func (l *load) finals(ctx context.Context, stream string, key keyOf, pinned bool
 			}
 			return err
 		}))
+	}
+	for _, node := range left {
+		err := fmt.Errorf("a replica of %s is at %s, and could not be read", stream, node)
+		now := l.now()
+		l.record(history.Operation{
+			Process: l.cfg.FirstProcess, Node: node, Kind: history.Drained, Stream: stream, Sequence: r.last, Start: now, End: now, Error: textOf(err),
+		})
+		l.stalled("read "+stream+" at "+node, now, err)
+		all = append(all, err)
 	}
 	return errors.Join(all...)
 }
@@ -67,8 +86,8 @@ func (d *drain) run(ctx context.Context, read func(*drain, context.Context) erro
 	start := o.Start
 	err := read(d, ctx)
 	if err != nil {
-		err = fmt.Errorf("read all of %s at %s: %w", d.stream, d.node.Name, err)
-		d.load.stalled("read "+d.stream+" at "+d.node.Name, start, err)
+		err = fmt.Errorf("read all of %s at %s: %w", d.stream, d.at(), err)
+		d.load.stalled("read "+d.stream+" at "+d.at(), start, err)
 	}
 	o.Start = d.load.now() // the messages are operations of this process too
 	o.Consumer = d.consumer
@@ -141,7 +160,7 @@ func (d *drain) page(ctx context.Context, next *uint64) (more bool, err error) {
 
 // pinned reads through a consumer that is led by the client's server.
 func (d *drain) pinned(ctx context.Context) (err error) {
-	d.consumer = "final-" + d.node.Name
+	d.consumer = "final-" + d.at()
 	for attempt := range pinnedAttempts {
 		if err = d.through(ctx, fmt.Sprintf("%s-%d", d.consumer, attempt+1)); err == nil || ctx.Err() != nil {
 			return err
@@ -247,14 +266,14 @@ func (d *drain) info(ctx context.Context, consumer jetstream.Consumer) (info *je
 
 // leads tells whether a consumer is led by the client's server.
 func (d *drain) leads(info *jetstream.ConsumerInfo) bool {
-	return len(d.load.cfg.Nodes) == 1 || info.Cluster != nil && info.Cluster.Leader == d.node.Name
+	return len(d.load.cfg.Nodes) == 1 || info.Cluster != nil && info.Cluster.Leader == d.at()
 }
 
 // lead has the client's server lead a consumer.
 func (d *drain) lead(ctx context.Context, consumer jetstream.Consumer, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, leadTimeout)
 	defer cancel()
-	request, err := json.Marshal(map[string]any{"placement": map[string]string{"preferred": d.node.Name}})
+	request, err := json.Marshal(map[string]any{"placement": map[string]string{"preferred": d.at()}})
 	if err != nil {
 		return err
 	}

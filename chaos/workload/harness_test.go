@@ -2,10 +2,12 @@ package workload_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,18 +60,61 @@ func config(nodes []workload.Node) workload.Config {
 	}
 }
 
-// a stage is something that a test does between two steps of a workload.
-type stage func(workload.Workload)
+// plan is how a test has a workload run.
+type plan struct {
+	before func()                       // between Setup and Run
+	enough func(history.Operation) bool // is asked for each operation of Run, and says when to end
+	after  func()                       // between Run and Finish
+}
 
-// run runs a workload for some time and returns its history. The stages come after Setup and before Finish.
-func run(t testing.TB, name string, cfg workload.Config, lasts time.Duration, stages ...stage) []history.Operation {
+// stored says when so many messages, or changes of another kind, were acknowledged.
+func stored(want int) func(history.Operation) bool {
+	return func(o history.Operation) bool {
+		switch o.Kind {
+		case history.Publish, history.Swap, history.Put, history.Commit, history.CreateStream:
+			if o.Result == history.OK {
+				want--
+			}
+		}
+		return want <= 0
+	}
+}
+
+// observed is a recorder that ends a run.
+type observed struct {
+	*history.Recorder
+	mu     sync.Mutex // guards what follows
+	enough func(history.Operation) bool
+	end    func()
+}
+
+func (r *observed) Record(o history.Operation) {
+	r.Recorder.Record(o)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.enough != nil && r.enough(o) {
+		r.enough = nil
+		r.end()
+	}
+}
+
+// during has a recorder call end when there is enough.
+func (r *observed) during(enough func(history.Operation) bool, end func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.enough, r.end = enough, end
+}
+
+// run runs a workload and returns its history.
+func run(t testing.TB, name string, cfg workload.Config, p plan) []history.Operation {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "history.jsonl")
 	r, err := history.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Recorder = r
+	watched := &observed{Recorder: r}
+	cfg.Recorder = watched
 	w, err := workload.New(name, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -80,16 +125,21 @@ func run(t testing.TB, name string, cfg workload.Config, lasts time.Duration, st
 	if err := w.Setup(setup); err != nil {
 		t.Fatal(err)
 	}
-	if len(stages) > 0 {
-		stages[0](w)
+	if p.before != nil {
+		p.before()
 	}
-	running, cancel := context.WithTimeout(context.Background(), lasts)
+	running, cancel := context.WithTimeout(context.Background(), finishLimit)
 	defer cancel()
+	watched.during(p.enough, cancel)
 	if err := w.Run(running); err != nil {
 		t.Fatal(err)
 	}
-	if len(stages) > 1 {
-		stages[1](w)
+	if errors.Is(running.Err(), context.DeadlineExceeded) {
+		t.Error("the run has not come to its end")
+	}
+	watched.during(nil, nil)
+	if p.after != nil {
+		p.after()
 	}
 	finish, cancel := context.WithTimeout(context.Background(), finishLimit)
 	defer cancel()

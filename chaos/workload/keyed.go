@@ -11,9 +11,14 @@ import (
 // keyedLoad is W7. Neither server offers a group that is ordered by key, so it is built of what they have: each key has a consumer of
 // its own, which has one message at most on its way. That is a lease too: who has the message has the key, until it is
 // acknowledged, given back, or the ack wait is over.
-type keyedLoad struct{ *load }
+//
+// The workers go on until others have taken over in the end, so that at all times somebody asks.
+type keyedLoad struct {
+	*load
+	workers *crew
+}
 
-func openKeyed(l *load) part { return &keyedLoad{l} }
+func openKeyed(l *load) part { return &keyedLoad{load: l} }
 
 func keyedSubject(key int) string  { return fmt.Sprintf("w7.%d", key) }
 func keyedConsumer(key int) string { return fmt.Sprintf("key-%d", key) }
@@ -23,7 +28,7 @@ func (w *keyedLoad) setup(ctx context.Context) error {
 		return err
 	}
 	for key := range w.cfg.Keys {
-		cfg := w.workers(keyedConsumer(key))
+		cfg := w.sharedBy(keyedConsumer(key))
 		cfg.FilterSubject, cfg.MaxAckPending = keyedSubject(key), 1
 		if err := w.createConsumer(ctx, KeyedStream, cfg); err != nil {
 			return err
@@ -32,10 +37,10 @@ func (w *keyedLoad) setup(ctx context.Context) error {
 	return nil
 }
 
-func (w *keyedLoad) run(ctx context.Context) error {
+func (w *keyedLoad) run(ctx context.Context) (err error) {
 	writers, workers := w.halves()
 	steady := make(chan struct{}, 1) // who puts something in is steady
-	k, err := w.start(ctx, workers, !rated, func(ctx context.Context, c *client) {
+	w.workers, err = w.start(context.Background(), workers, !rated, func(ctx context.Context, c *client) {
 		m := &member{client: c}
 		select {
 		case steady <- struct{}{}:
@@ -47,9 +52,7 @@ func (w *keyedLoad) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = w.work(ctx, writers, writer(KeyedStream, keyed("w7")))
-	k.end()
-	return err
+	return w.work(ctx, writers, writer(KeyedStream, keyed("w7")))
 }
 
 // member is a worker of the group. One of them is steady, so that no key waits for a worker for long: it neither pauses nor
@@ -102,6 +105,9 @@ func (w *keyedLoad) finish(ctx context.Context) error {
 	all := make([]error, w.cfg.Keys)
 	for key := range w.cfg.Keys {
 		group.Go(func() { all[key] = w.empty(ctx, KeyedStream, keyedConsumer(key), KeyedGroup, 1) })
+	}
+	if w.workers != nil {
+		group.Go(w.workers.end)
 	}
 	group.Wait()
 	return errors.Join(errors.Join(all...), w.finals(ctx, KeyedStream, subjectKey, true))

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"runnel/chaos/check"
+	"runnel/chaos/history"
 	"runnel/chaos/workload"
 )
 
@@ -60,6 +61,12 @@ func liar(t *testing.T, nodes []workload.Node, stream, subject string) {
 	}
 }
 
+// lied says when some acknowledgements of a stream's messages have come.
+func lied(stream string) func(history.Operation) bool {
+	want := stored(20)
+	return func(o history.Operation) bool { return o.Stream == stream && want(o) }
+}
+
 func TestLies(t *testing.T) {
 	for _, c := range []struct{ name, stream, subject string }{
 		{"W1", workload.LogStream, "w1.>"},
@@ -76,7 +83,10 @@ func TestLies(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			cfg := config(alone(t))
-			ops := run(t, c.name, cfg, 500*time.Millisecond, func(workload.Workload) { liar(t, cfg.Nodes, c.stream, c.subject) })
+			ops := run(t, c.name, cfg, plan{
+				before: func() { liar(t, cfg.Nodes, c.stream, c.subject) },
+				enough: lied(c.stream),
+			})
 			for _, f := range findings(c.name, ops, cfg) {
 				if f.Kind == check.Lost {
 					return
@@ -91,7 +101,7 @@ func TestLies(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	nodes := alone(t)
 	cfg := config(nodes)
-	ops := run(t, "W1", cfg, 200*time.Millisecond, func(workload.Workload) {
+	ops := run(t, "W1", cfg, plan{enough: stored(10), before: func() {
 		nc, err := nodes[0].Connect()
 		if err != nil {
 			t.Fatal(err)
@@ -102,7 +112,7 @@ func TestStrangers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-	})
+	}})
 	for _, f := range findings("W1", ops, cfg) {
 		if f.Kind != check.Unexpected {
 			t.Errorf("%v", &f)

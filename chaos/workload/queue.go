@@ -27,11 +27,11 @@ func (w *queueLoad) setup(ctx context.Context) error {
 	if err := w.create(ctx, cfg); err != nil {
 		return err
 	}
-	return w.createConsumer(ctx, QueueStream, w.workers(queueConsumer))
+	return w.createConsumer(ctx, QueueStream, w.sharedBy(queueConsumer))
 }
 
-// workers is the configuration of a consumer that workers share.
-func (l *load) workers(name string) jetstream.ConsumerConfig {
+// sharedBy is the configuration of a consumer of this name that workers share.
+func (l *load) sharedBy(name string) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{Durable: name, AckPolicy: jetstream.AckExplicitPolicy, AckWait: l.cfg.AckWait, MaxAckPending: 1000}
 }
 

@@ -56,7 +56,7 @@ func (w *retentionLoad) setup(ctx context.Context) error {
 			return err
 		}
 		for _, name := range r.Consumers {
-			if err := w.createConsumer(ctx, r.Stream, w.workers(name)); err != nil {
+			if err := w.createConsumer(ctx, r.Stream, w.sharedBy(name)); err != nil {
 				return err
 			}
 		}

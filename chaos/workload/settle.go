@@ -35,7 +35,7 @@ func (l *load) anywhere(ctx context.Context, work func(*client) error) error {
 		if done {
 			return err
 		}
-		if ctx.Err() != nil {
+		if !pause(ctx, 20*time.Millisecond) {
 			return errors.Join(errors.New("no server answers"), err)
 		}
 	}

@@ -104,8 +104,15 @@ func TestServerThatAnswersOnlyPings(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), finishLimit)
 	defer cancel()
+	go func() {
+		select {
+		case <-c.stalled:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	if err := w.Run(ctx); err != nil { // without Setup
 		t.Fatal(err)
 	}

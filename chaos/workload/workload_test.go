@@ -2,7 +2,6 @@ package workload_test
 
 import (
 	"testing"
-	"time"
 
 	"runnel/chaos/history"
 	"runnel/chaos/workload"
@@ -23,12 +22,17 @@ var did = map[string][]string{
 	"W11": {history.Publish, history.Fetch, history.Ack, history.Final, history.Redrive, history.Erase, history.Drained},
 }
 
+// messages is how many each workload has to store to be of use.
+var messages = map[string]int{
+	"W1": 200, "W2": 200, "W3": 150, "W4": 100, "W5": 100, "W6": 200, "W7": 100, "W8": 50, "W9": 200, "W10": 100, "W11": 100,
+}
+
 func TestWithoutFaults(t *testing.T) {
 	for _, name := range workload.Names() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cfg := config(alone(t))
-			ops := run(t, name, cfg, time.Second)
+			ops := run(t, name, cfg, plan{enough: stored(messages[name])})
 			t.Log(summary(ops))
 			clean(t, findings(name, ops, cfg))
 			for _, kind := range did[name] {
