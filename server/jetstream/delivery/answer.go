@@ -102,10 +102,28 @@ func (t *turn) answersOf(list []answer) {
 			f.replies = append(f.replies, a.reply)
 		}
 	}
-	if len(ack.Replies) > 0 {
-		f.patient = !f.again && len(f.replies) == 0
+	f.patient = t.commits && !f.again && f.due == 0 && len(f.replies) == 0
+	if len(ack.Replies) > 0 && !t.join(&f, ack) {
 		t.launch(&f)
 	}
+}
+
+// join puts acknowledgements into the command of others that wait for something to go with; it is false if there is none.
+func (t *turn) join(f *flight, ack *command.Ack) bool {
+	s := t.session
+	if !f.patient || len(s.outbox) == 0 {
+		return false
+	}
+	last := &s.outbox[len(s.outbox)-1]
+	if !last.patient || last.incarnation != f.incarnation {
+		return false
+	}
+	other := last.command.(*command.Ack) // nothing else is patient
+	if len(other.Replies)+len(ack.Replies) > answersAtOnce {
+		return false
+	}
+	other.Time, other.Replies = ack.Time, append(other.Replies, ack.Replies...)
+	return true
 }
 
 // sent notes when a message was sent, if that may be asked for.

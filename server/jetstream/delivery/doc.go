@@ -24,6 +24,18 @@
 // when it is applied (the consumer was reset, the stream purged) it is refused, and the consumer goes on from the
 // applied state: what was sent is sent again.
 //
+// # Committed first
+//
+// Where a stream has replicas, what is to be acknowledged one by one is not sent before its delivery is in the state, since
+// somebody else may lead the stream next. A turn chooses messages and who gets them, which takes up requests and
+// windows at once; they are held in a parcel, which travels with the flight. The turn that sees the flight land sends
+// them. If it fails, what they took up is given back, and nothing was sent. A request ends when it has got what
+// is held for it. Here the cursor is ahead of what was sent, too.
+//
+// Acknowledgements that nobody waits for go into the entry of the next delivery, or wait for a moment.
+//
+// # Trouble
+//
 // A command that cannot be started, because the disk is full or the log is busy, waits in the outbox. The
 // consumer sends nothing new meanwhile and tries again with growing pauses.
 //

@@ -332,3 +332,52 @@ func TestMaxWaitingWhileHeld(t *testing.T) {
 		w.got("b", "2")
 	})
 }
+
+// TestAcknowledgementsGoWithDeliveries: what nobody waits for shares an entry with the next delivery, or with others like it
+// after a moment. An acknowledgement that is waited for, or needed to go on, goes at once.
+func TestAcknowledgementsGoWithDeliveries(t *testing.T) {
+	tests := map[string]struct {
+		max     int    // max_ack_pending
+		reply   string // of the acknowledgements
+		pull    bool   // a request follows
+		entries int    // at once
+		later   int    // and after a moment
+	}{
+		"nobody waits":       {100, "", false, 0, 1},
+		"a request follows":  {100, "", true, 1, 0},
+		"somebody waits":     {100, "reply", false, 2, 0},
+		"no more may be out": {2, "", true, 2, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			cfg := explicit()
+			cfg.MaxAckPending = test.max
+			heldUp(t, cfg, []string{"1", "2", "3", "4"}, func(t *testing.T, w *world) {
+				w.group.hold(false)
+				w.net.subscribe("reply")
+				w.pull("inbox", "2")
+				m := w.got("inbox", "1", "2")
+				before := w.group.entries
+				for i := range m {
+					a := m[i].ack(t)
+					w.stream.Ack("c", delivery.Ack{Subject: a, Reply: test.reply})
+					if test.reply != "" {
+						w.wait()
+					}
+				}
+				if test.pull {
+					w.pull("inbox", "2")
+				}
+				w.wait()
+				if got := w.group.entries - before; got != test.entries {
+					t.Errorf("%d entries at once, want %d", got, test.entries)
+				}
+				before = w.group.entries
+				w.pass(10 * time.Millisecond)
+				if got := w.group.entries - before; got != test.later {
+					t.Errorf("%d entries after a moment, want %d", got, test.later)
+				}
+			})
+		})
+	}
+}
