@@ -91,8 +91,8 @@ const (
 const Stall = "stall"
 
 // Fault is something that the harness did to the cluster, from Start until it was undone at End: Node (one
-// operation for each node it was done to), Value (what: "kill", "cut", ...), Error (what went wrong in
-// doing it, if something did; Failed then).
+// operation for each node it was done to), Value (what: "kill", "cut", ...), Key (what exactly, where that
+// differs each time: the file and the bytes), Error (what went wrong in doing it, if something did; Failed then).
 const Fault = "fault"
 
 // Request says whether operations of a kind are requests of a client to which a server answers at once, so

@@ -2,6 +2,7 @@ package history
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,14 +53,22 @@ func Parse(r io.Reader) iter.Seq2[Operation, error] {
 	}
 }
 
-// ReadFile reads the history at path. On an error it returns what comes before it as well.
+// ReadFile reads the history at path. On an error it returns what comes before it as well. It takes about
+// 250 bytes of memory for each operation.
 func ReadFile(path string) ([]Operation, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open the history: %w", err)
 	}
 	defer f.Close()
-	var all []Operation
+	lines, err := countLines(f)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	all := make([]Operation, 0, lines)
 	for o, err := range Parse(f) {
 		if err != nil {
 			return all, fmt.Errorf("read %s: %w", path, err)
@@ -67,6 +76,21 @@ func ReadFile(path string) ([]Operation, error) {
 		all = append(all, o)
 	}
 	return all, nil
+}
+
+// countLines tells how many operations there will be: a list that had to grow would take twice the memory.
+func countLines(r io.Reader) (n int, err error) {
+	buffer := make([]byte, 256<<10)
+	for {
+		got, err := r.Read(buffer)
+		n += bytes.Count(buffer[:got], []byte{'\n'})
+		switch {
+		case err == io.EOF:
+			return n, nil
+		case err != nil:
+			return n, err
+		}
+	}
 }
 
 // nextLine appends the next line to buffer, without its end. io.EOF means that the end was missing.

@@ -82,8 +82,11 @@ func TestReadFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := history.ReadFile(path)
-	if len(got) != 1 || !errors.Is(err, history.ErrCut) {
-		t.Errorf("got %d operations and %v, want 1 and ErrCut", len(got), err)
+	if len(got) != 1 || cap(got) != 1 || !errors.Is(err, history.ErrCut) {
+		t.Errorf("got %d operations, room for %d, and %v, want 1, 1 and ErrCut", len(got), cap(got), err)
+	}
+	if _, err := history.ReadFile(t.TempDir()); err == nil {
+		t.Error("got no error for a folder")
 	}
 }
 
