@@ -1,6 +1,7 @@
 package rigtest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"runnel/chaos/process"
 )
 
 // Config says what a cluster is like.
@@ -21,7 +24,7 @@ type Config struct {
 	JetStream bool // with streams
 
 	// Program is what the servers run; the one of this run of the tests when nil.
-	Program *Program
+	Program *process.Program
 
 	// SyncAlways has the incumbent write to the disk before it acknowledges. Runnel does so anyway.
 	SyncAlways bool
@@ -40,12 +43,11 @@ type Config struct {
 
 // A Cluster is a number of servers and the network between them. Its methods are for one goroutine.
 type Cluster struct {
-	Program Program
+	Program process.Program
 	Nodes   []*Node
 
 	t       testing.TB
-	proxies [][]*Proxy // [i][j]: where server i dials server j; nil for itself
-	random  *rand.Rand
+	servers *process.Cluster
 }
 
 // Start starts the servers and waits until they are ready. When the test ends they are killed; when it has failed then, it
@@ -64,40 +66,27 @@ func Start(t testing.TB, cfg Config) *Cluster {
 func New(t testing.TB, cfg Config) *Cluster {
 	t.Helper()
 	program := cfg.program(t)
-	if cfg.Servers == 0 {
-		cfg.Servers = 3
-	}
 	seed := rand.Uint64()
 	t.Logf("random choices from seed %d", seed)
-	c := &Cluster{Program: program, t: t, random: rand.New(rand.NewPCG(seed, 0))}
-	ports, err := freePorts(3 * cfg.Servers)
+	servers, err := process.NewCluster(t.TempDir(), process.Options{
+		Servers: cfg.Servers, Program: program, SyncAlways: cfg.SyncAlways, WithoutStreams: !cfg.JetStream, Direct: cfg.Direct,
+		PingInterval: cfg.PingInterval, Seed: seed, Extra: cfg.Extra,
+		Ended: func(e *process.End) { t.Errorf("%s has ended by itself: %s", e.Server, e.How) },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	for i := range cfg.Servers {
-		n := &Node{Name: fmt.Sprintf("n%d", i+1), t: t, program: program}
-		n.dir = filepath.Join(dir, n.Name)
-		if err := os.Mkdir(n.dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		n.settings = settings{
-			name: n.Name, client: address(ports[3*i]), cluster: address(ports[3*i+1]), http: address(ports[3*i+2]),
-			advertised: cfg.Direct, pingInterval: cfg.PingInterval, extra: cfg.Extra,
-		}
-		if cfg.JetStream {
-			n.storeDir = filepath.Join(n.dir, "streams")
-			n.syncAlways = cfg.SyncAlways && program.Dialect == Incumbent
-		}
-		c.Nodes = append(c.Nodes, n)
+	c := &Cluster{Program: program, t: t, servers: servers}
+	for _, s := range servers.Servers() {
+		s.ExpectLog(anyError)
+		c.Nodes = append(c.Nodes, &Node{Name: s.Name(), t: t, server: s})
 	}
 	t.Cleanup(c.end)
-	c.join(cfg.Direct)
 	return c
 }
 
 // program is what the servers run.
-func (cfg Config) program(t testing.TB) Program {
+func (cfg Config) program(t testing.TB) process.Program {
 	t.Helper()
 	if cfg.Program != nil {
 		return *cfg.Program
@@ -105,44 +94,25 @@ func (cfg Config) program(t testing.TB) Program {
 	return This(t)
 }
 
-// join tells the servers where they reach one another.
-func (c *Cluster) join(direct bool) {
-	c.t.Helper()
-	for i, n := range c.Nodes {
-		c.proxies = append(c.proxies, make([]*Proxy, len(c.Nodes)))
-		for j, other := range c.Nodes {
-			switch {
-			case direct && i > 0 && j == 0:
-				n.routes = append(n.routes, other.cluster)
-			case direct || i == j:
-			default:
-				p, err := NewProxy(other.cluster)
-				if err != nil {
-					c.t.Fatal(err)
-				}
-				c.proxies[i][j] = p
-				n.routes = append(n.routes, p.Addr())
-			}
-		}
-	}
-}
-
 // end kills what runs, and looks at the logs.
 func (c *Cluster) end() {
+	if err := c.servers.Close(); err != nil {
+		c.t.Error(err)
+	}
 	for _, n := range c.Nodes {
-		n.Kill()
-		for _, fault := range faults(n.Log()) {
+		faults, err := n.server.LogFaults()
+		if err != nil {
+			c.t.Error(err)
+		}
+		for _, fault := range faults {
 			c.t.Errorf("log of %s:\n%s", n.Name, fault)
 		}
-	}
-	for p := range c.between() {
-		p.Close()
 	}
 	if !c.t.Failed() {
 		return
 	}
 	for _, n := range c.Nodes {
-		c.t.Logf("end of the log of %s:\n%s", n.Name, tail(n.Log(), 60))
+		c.t.Logf("end of the log of %s:\n%s", n.Name, n.server.LogEnd(60))
 		name := filepath.Join(c.t.ArtifactDir(), n.Name+".log")
 		if err := os.WriteFile(name, []byte(n.Log()), 0o600); err != nil {
 			c.t.Log(err)
@@ -150,49 +120,21 @@ func (c *Cluster) end() {
 	}
 }
 
-// tail is the last lines of a text.
-func tail(text string, lines int) string {
-	all := slices.Collect(strings.Lines(text))
-	return strings.Join(all[max(0, len(all)-lines):], "")
-}
-
 // WaitReady waits until the servers that run say that they are healthy and have all of them as members.
 func (c *Cluster) WaitReady() {
 	c.t.Helper()
-	Eventually(c.t, "the cluster to be ready", c.unready)
-}
-
-// unready is what is missing from a cluster in which all that runs is connected and healthy.
-func (c *Cluster) unready() error {
-	running := 0
-	for _, n := range c.Nodes {
-		if n.Running() {
-			running++
-		}
+	ctx, cancel := patiently()
+	defer cancel()
+	if err := c.servers.WaitReady(ctx); err != nil {
+		c.t.Fatal(err)
 	}
-	for _, n := range c.Nodes {
-		if !n.Running() {
-			continue
-		}
-		if _, err := n.Get("/healthz"); err != nil {
-			return err
-		}
-		peers, err := n.peers()
-		if err != nil {
-			return err
-		}
-		if len(peers) != running-1 {
-			return fmt.Errorf("%s has routes to %v, want %d others", n.Name, peers, running-1)
-		}
-	}
-	return nil
 }
 
 // WaitSafe waits until all servers that run say that n can be stopped, and everything goes on without it. The incumbent says
 // no such thing.
 func (c *Cluster) WaitSafe(n *Node) {
 	c.t.Helper()
-	if c.Program.Dialect == Incumbent {
+	if c.Program.Dialect == process.Incumbent {
 		return
 	}
 	Eventually(c.t, n.Name+" to be safe to stop", func() error {
@@ -268,7 +210,7 @@ func (c *Cluster) WaitParted(a, b *Node) {
 	for _, pair := range [][2]*Node{{a, b}, {b, a}} {
 		Eventually(c.t, pair[0].Name+" to miss "+pair[1].Name, func() error {
 			peers, err := pair[0].peers()
-			if err == nil && peers[pair[1].Name] {
+			if err == nil && slices.Contains(peers, pair[1].Name) {
 				err = errors.New("it has a route")
 			}
 			return err
@@ -277,25 +219,7 @@ func (c *Cluster) WaitParted(a, b *Node) {
 }
 
 // peers are the names of the servers that n has routes to.
-func (n *Node) peers() (map[string]bool, error) {
-	text, err := n.Get("/routez")
-	if err != nil {
-		return nil, err
-	}
-	var page struct {
-		Routes []struct {
-			RemoteName string `json:"remote_name"`
-		} `json:"routes"`
-	}
-	if err := json.Unmarshal(text, &page); err != nil {
-		return nil, fmt.Errorf("routez of %s: %w", n.Name, err)
-	}
-	peers := make(map[string]bool)
-	for _, r := range page.Routes {
-		peers[r.RemoteName] = true
-	}
-	return peers, nil
-}
+func (n *Node) peers() ([]string, error) { return n.server.Linked(context.Background()) }
 
 // Node returns the server with a name.
 func (c *Cluster) Node(name string) *Node {
@@ -310,19 +234,19 @@ func (c *Cluster) Node(name string) *Node {
 }
 
 // Random returns one of the servers.
-func (c *Cluster) Random() *Node { return c.Nodes[c.random.IntN(len(c.Nodes))] }
+func (c *Cluster) Random() *Node { return c.RandomSome(1)[0] }
 
 // RandomSome returns n different servers, fewer than there are.
 func (c *Cluster) RandomSome(n int) []*Node {
-	var some []*Node
-	for _, i := range c.random.Perm(len(c.Nodes))[:n] {
-		some = append(some, c.Nodes[i])
+	var chosen []*Node
+	for _, s := range c.servers.Random(n) {
+		chosen = append(chosen, c.Node(s.Name()))
 	}
-	return some
+	return chosen
 }
 
 // Choose returns a random number below n.
-func (c *Cluster) Choose(n int) int { return c.random.IntN(n) }
+func (c *Cluster) Choose(n int) int { return c.servers.Choose(n) }
 
 // Pass lets some time pass, so that what was begun has effects.
 func (c *Cluster) Pass(d time.Duration) {

@@ -1,14 +1,9 @@
 // Package rigtest runs clusters of real server processes on one machine, breaks them, and looks at what their clients
 // were told: nothing that was acknowledged is lost, nothing is there twice, no order changes.
 //
-// A [Cluster] has a process for each server. The servers reach one another through proxies only, one for each ordered
-// pair, which can be cut in one direction or both, slowed down and reset while the servers run:
-//
-//	server 1 ──▶ proxy 1→2 ──▶ server 2          what server 1 dials
-//	server 1 ◀── proxy 2→1 ◀── server 2          what server 2 dials
-//
-// For that each server is told the addresses of its proxies as routes, and tells the others an address where nobody
-// is. Clients connect to the servers themselves.
+// A [Cluster] has a process for each server, and a network between them that can be cut in one direction or both, slowed down and
+// reset while the servers run: see packages chaos/process and chaos/network, of which this one is what tests need. Whatever goes
+// wrong ends the test. Clients connect to the servers themselves, not through proxies.
 //
 // Loads run meanwhile and write down what they see: [Writers] publish to a stream, [Reader] follows it, [Workers]
 // consume it, [Requests] ask and answer, [Chatter] publishes and subscribes. Each is stopped before its findings are

@@ -1,10 +1,6 @@
 package rigtest
 
-import (
-	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
-)
+import "github.com/nats-io/nats.go/jetstream"
 
 // Heard is what a subscriber complains about that gets these messages.
 func Heard(texts ...string) []string {
@@ -43,18 +39,4 @@ func Took(sequences ...uint64) []string {
 		r.note(sequence, "text")
 	}
 	return r.wrong.list()
-}
-
-// Faults finds what no log may have.
-func Faults(log string) []string { return faults(log) }
-
-// Tail is the end of a text.
-func Tail(text string, lines int) string { return tail(text, lines) }
-
-// ConfigText is the config file of a server with these settings.
-func ConfigText(name, storeDir string, routes []string, ping time.Duration, extra string) string {
-	return settings{
-		name: name, client: "127.0.0.1:4222", cluster: "127.0.0.1:6222", http: "127.0.0.1:8222",
-		routes: routes, storeDir: storeDir, pingInterval: ping, extra: extra,
-	}.text()
 }

@@ -1,81 +1,48 @@
 package rigtest
 
-import (
-	"iter"
-	"slices"
-	"time"
-)
+import "time"
 
-// between yields all proxies.
-func (c *Cluster) between() iter.Seq[*Proxy] {
-	return func(yield func(*Proxy) bool) {
-		for _, row := range c.proxies {
-			for _, p := range row {
-				if p != nil && !yield(p) {
-					return
-				}
-			}
-		}
-	}
+// numbers are those of two servers in the network between them.
+func (c *Cluster) numbers(a, b *Node) (i, j int) {
+	return c.number(a), c.number(b)
 }
 
-// index is the place of a server in the cluster.
-func (c *Cluster) index(n *Node) int {
-	for i, other := range c.Nodes {
-		if other == n {
-			return i
-		}
+// number is that of a server in the network.
+func (c *Cluster) number(n *Node) int {
+	c.t.Helper()
+	i := c.servers.Number(n.server)
+	if i < 0 {
+		c.t.Fatalf("%s is not of this cluster", n.Name)
 	}
-	c.t.Fatalf("%s is not of this cluster", n.Name)
-	return -1
-}
-
-// pair is the two proxies between two servers: where a dials b, and where b dials a.
-func (c *Cluster) pair(a, b *Node) (dialled, dialling *Proxy) {
-	i, j := c.index(a), c.index(b)
-	return c.proxies[i][j], c.proxies[j][i]
+	return i
 }
 
 // CutFrom stops what one server sends to another. The other direction works, for connections that there are.
-func (c *Cluster) CutFrom(a, b *Node) {
-	out, in := c.pair(a, b)
-	out.Hold(Forward)
-	in.Hold(Backward)
-}
+func (c *Cluster) CutFrom(a, b *Node) { c.servers.Mesh().CutFrom(c.numbers(a, b)) }
 
 // Cut stops all between two servers, without a word to either.
-func (c *Cluster) Cut(a, b *Node) {
-	c.CutFrom(a, b)
-	c.CutFrom(b, a)
-}
+func (c *Cluster) Cut(a, b *Node) { c.servers.Mesh().Cut(c.numbers(a, b)) }
 
 // Isolate cuts one server from all others.
 func (c *Cluster) Isolate(n *Node) { c.Part(n) }
 
 // Part cuts some servers from all others. They reach one another, and so do the others.
 func (c *Cluster) Part(nodes ...*Node) {
+	var group []int
 	for _, n := range nodes {
-		for _, other := range c.Nodes {
-			if !slices.Contains(nodes, other) {
-				c.Cut(n, other)
-			}
-		}
+		group = append(group, c.number(n))
 	}
+	c.servers.Mesh().Part(group...)
 }
 
 // Delay slows down all between two servers, in each direction.
 func (c *Cluster) Delay(a, b *Node, d time.Duration) {
-	out, in := c.pair(a, b)
-	out.Delay(d)
-	in.Delay(d)
+	i, j := c.numbers(a, b)
+	c.servers.Mesh().Delay(i, j, d)
 }
 
 // Reset breaks the connections between two servers, which may connect again at once.
-func (c *Cluster) Reset(a, b *Node) {
-	out, in := c.pair(a, b)
-	out.Reset()
-	in.Reset()
-}
+func (c *Cluster) Reset(a, b *Node) { c.servers.Mesh().Reset(c.numbers(a, b)) }
 
 // ResetAll breaks the connections between one server and all others.
 func (c *Cluster) ResetAll(n *Node) {
@@ -86,7 +53,7 @@ func (c *Cluster) ResetAll(n *Node) {
 
 // Heal undoes what was done to the network.
 func (c *Cluster) Heal() {
-	for p := range c.between() {
-		p.Heal()
+	if m := c.servers.Mesh(); m != nil {
+		m.Heal()
 	}
 }

@@ -1,6 +1,7 @@
 package rigtest
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -10,26 +11,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"runnel/chaos/process"
 )
 
 // serverVariable names the server to run instead of runnel.
 const serverVariable = "RIG_SERVER"
-
-// A Dialect is what kind of server a program is, where that makes a difference to a scenario.
-type Dialect int
-
-const (
-	// Runnel is the server of this module.
-	Runnel Dialect = iota
-	// Incumbent is nats-server.
-	Incumbent
-)
-
-// A Program is a server to run.
-type Program struct {
-	Path    string // of the file
-	Dialect Dialect
-}
 
 // built is the program of this run of the tests. It is made when the first test asks for it.
 var built = sync.OnceValues(findProgram)
@@ -56,7 +43,7 @@ func Main(m *testing.M) int {
 }
 
 // This is the program of this run of the tests: what the environment names, or runnel as it is built from this module.
-func This(t testing.TB) Program {
+func This(t testing.TB) process.Program {
 	t.Helper()
 	p, err := built()
 	if err != nil {
@@ -66,37 +53,24 @@ func This(t testing.TB) Program {
 }
 
 // findProgram takes the program that the environment names, or builds runnel.
-func findProgram() (Program, error) {
+func findProgram() (process.Program, error) {
 	path := os.Getenv(serverVariable)
 	if path == "" {
 		dir, err := os.MkdirTemp("", "rig")
 		if err != nil {
-			return Program{}, err
+			return process.Program{}, err
 		}
 		if path, err = build(dir); err != nil {
 			_ = os.RemoveAll(dir)
-			return Program{}, err
+			return process.Program{}, err
 		}
 	}
-	return FindProgram(path)
-}
-
-// FindProgram says what kind of server a file is.
-func FindProgram(path string) (Program, error) {
-	version, err := exec.Command(path, "--version").Output()
-	if err != nil {
-		return Program{}, fmt.Errorf("ask %s for its version: %w", path, err)
-	}
-	p := Program{Path: path}
-	if strings.HasPrefix(string(version), "nats-server") {
-		p.Dialect = Incumbent
-	}
-	return p, nil
+	return process.Find(context.Background(), path)
 }
 
 // BuildChanged builds runnel with another text at one place of one of its files, which is given from the top of the module:
 // a server that is like a later one in something. It is removed when the test ends.
-func BuildChanged(t testing.TB, file, old, text string) Program {
+func BuildChanged(t testing.TB, file, old, text string) process.Program {
 	t.Helper()
 	dir := t.TempDir()
 	where, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
@@ -127,7 +101,7 @@ func BuildChanged(t testing.TB, file, old, text string) Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Program{Path: path}
+	return process.Program{Path: path}
 }
 
 // build builds the server into a folder. With the race detector when the tests have it and may take long: such a server

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"runnel/chaos/process"
 	"runnel/cluster/rigtest"
 )
 
@@ -20,7 +21,7 @@ func TestUpgrade(t *testing.T) {
 	if *old == "" {
 		t.Skip("needs a server of the version before: -old FILE")
 	}
-	before, err := rigtest.FindProgram(*old)
+	before, err := process.Find(t.Context(), *old)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func TestUpgrade(t *testing.T) {
 	requests, chatter := w.StartRequests(2, slack), w.StartChatter(slack)
 	makers := w.StartMakers(w.Connect(), 1, slack)
 	for range upgrades {
-		for _, p := range []rigtest.Program{rigtest.This(t), before} {
+		for _, p := range []process.Program{rigtest.This(t), before} {
 			for _, n := range w.Nodes {
 				w.replace(n, p)
 				t.Logf("%s runs %s", n.Name, p.Path)
@@ -43,7 +44,7 @@ func TestUpgrade(t *testing.T) {
 }
 
 // replace has a server run another program, as an operator does it.
-func (w *world) replace(n *rigtest.Node, p rigtest.Program) {
+func (w *world) replace(n *rigtest.Node, p process.Program) {
 	w.t.Helper()
 	w.WaitSafe(n)
 	n.LameDuck()
@@ -59,7 +60,7 @@ func (w *world) replace(n *rigtest.Node, p rigtest.Program) {
 func TestFeatureLevel(t *testing.T) {
 	t.Parallel()
 	this := rigtest.This(t)
-	if this.Dialect == rigtest.Incumbent {
+	if this.Dialect == process.Incumbent {
 		t.Skip("there are no feature levels")
 	}
 	next := rigtest.BuildChanged(t, "server/server.go", "featureLevel = ", "featureLevel = 1 + ")
