@@ -39,7 +39,7 @@ const unseen = math.MaxUint64
 // two times at which no operation was going on. The revision at such a time is that of the newest swap before it,
 // unless one of which nothing is known has happened: from where that is needed on, the rest is one part.
 func (r *register) checkOrder(c *collector, chain []link, cfg RegistersConfig) {
-	steps := r.steps(chain, cfg.Refusals)
+	steps := r.steps(chain, cfg)
 	revision := uint64(0)
 	done := 0
 	for _, part := range parts(steps) {
@@ -89,7 +89,7 @@ func parts(steps []porcupine.Operation) [][]porcupine.Operation {
 }
 
 // steps are the operations of which something is known.
-func (r *register) steps(chain []link, refusals bool) []porcupine.Operation {
+func (r *register) steps(chain []link, cfg RegistersConfig) []porcupine.Operation {
 	var all []porcupine.Operation
 	add := func(s step, end time.Duration) {
 		all = append(all, porcupine.Operation{
@@ -100,12 +100,12 @@ func (r *register) steps(chain []link, refusals bool) []porcupine.Operation {
 		add(step{stepSwap, l.from, l.to, l.swap}, l.by)
 	}
 	for _, o := range r.swaps {
-		if refusals && o.Result == history.Failed {
+		if cfg.Refusals && o.Result == history.Failed {
 			add(step{stepRefuse, o.Expected, 0, o}, o.End)
 		}
 	}
 	for _, o := range r.reads {
-		if o.Kind == history.Get {
+		if o.Kind == history.Get && !cfg.StaleLeaders {
 			add(step{stepRead, 0, o.Sequence, o}, o.End)
 		}
 	}

@@ -16,6 +16,9 @@ type RegistersConfig struct {
 	// tells that the register was at another revision at that time. A server whose leader refuses by what it
 	// knows, while another leads already, gives no such word.
 	Refusals bool
+	// StaleLeaders says that a leader that was replaced, and does not know it yet, may still answer reads. Then a Get
+	// counts as a StaleGet does.
+	StaleLeaders bool
 	// Timeout is how long the search for an order may take for one register; 0 means 10 s. A register for
 	// which it is not enough is Unchecked.
 	Timeout time.Duration

@@ -140,6 +140,23 @@ func TestRegisters(t *testing.T) {
 	})
 }
 
+func TestRegistersWithStaleLeaders(t *testing.T) {
+	checkTales(t, func(ops []history.Operation) []check.Finding {
+		return check.Registers(ops, check.RegistersConfig{Stream: "S", Refusals: true, StaleLeaders: true})
+	}, []tale{
+		{"an old leader answers", `
+			1 swap k=r v=a e=0 s=1
+			1 swap k=r v=b e=1 s=2
+			2 get k=r v=a s=1
+			final *: r=a r=b`, ""},
+		{"an old leader has another past", `
+			1 swap k=r v=a e=0 unknown
+			1 swap k=r v=b e=0 s=2
+			2 get k=r v=a s=1
+			final n1: _ r=b`, "fork@n1 impossible@"},
+	})
+}
+
 // TestRegisterThatIsTooBusy wants the search given up, and said so, where it would take for ever: very many
 // swaps at the same time of which nobody knows anything, and no order that is possible.
 func TestRegisterThatIsTooBusy(t *testing.T) {
