@@ -20,8 +20,9 @@ type life struct {
 	paused bool
 }
 
-// begin starts a command, whose output goes to a file. ended is called when the process has ended and is not meant to.
-func begin(cmd *exec.Cmd, logPath string, ended func(l *life)) (*life, error) {
+// begin starts a command, whose output goes to a file; doomed is whether it is meant to end. ended is called when the process has ended
+// and is not meant to.
+func begin(cmd *exec.Cmd, logPath string, doomed bool, ended func(l *life)) (*life, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -32,7 +33,7 @@ func begin(cmd *exec.Cmd, logPath string, ended func(l *life)) (*life, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	l := &life{cmd: cmd, done: make(chan struct{})}
+	l := &life{cmd: cmd, done: make(chan struct{}), leave: doomed}
 	go func() {
 		defer close(l.done)
 		_ = cmd.Wait() // how it went stands in the state of the process

@@ -123,7 +123,12 @@ func (s *Server) Start(ctx context.Context) error {
 }
 
 // Launch starts the server, which must not be running, and does not wait for it.
-func (s *Server) Launch() error {
+func (s *Server) Launch() error { return s.launch(false) }
+
+// LaunchDoomed is [Server.Launch] of a server that may end by itself at any time, so that this is no fault: see [Server.WaitEnd].
+func (s *Server) LaunchDoomed() error { return s.launch(true) }
+
+func (s *Server) launch(doomed bool) error {
 	if l := s.current(); l != nil && !l.ended() {
 		return fmt.Errorf("start server %s: it runs already", s.Name())
 	}
@@ -131,7 +136,7 @@ func (s *Server) Launch() error {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("configure server %s: %w", s.Name(), err)
 	}
-	l, err := begin(exec.Command(words[0], words[1:]...), s.logPath(), s.told)
+	l, err := begin(exec.Command(words[0], words[1:]...), s.logPath(), doomed, s.told)
 	if err != nil {
 		return fmt.Errorf("start server %s: %w", s.Name(), err)
 	}

@@ -206,6 +206,17 @@ func TestServerExpectedEnd(t *testing.T) {
 	}
 }
 
+// The end of a server that is doomed from its start is expected, even if it comes at once.
+func TestServerDoomed(t *testing.T) {
+	r := newRig(t, "exit 3")
+	if err := r.LaunchDoomed(); err != nil {
+		t.Fatal(err)
+	}
+	if code, err := r.WaitEnd(soon(t)); code != 3 || err != nil || r.Err() != nil {
+		t.Errorf("got code %d, %v and the faults %v, want 3 and none", code, err, r.Err())
+	}
+}
+
 // Who does not end when it is asked to is killed.
 func TestServerStubborn(t *testing.T) {
 	r := newRig(t, "stubborn")
