@@ -2,6 +2,7 @@ package delivery_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,13 +94,13 @@ func (w *world) ask(cfg config.Consumer, count int) {
 
 // counted is what the inbox has got, each message with how often it was delivered.
 func (w *world) counted() string {
-	text := ""
+	var text strings.Builder
 	for _, m := range w.net.take("inbox") {
 		if m.reply != "" {
-			text += fmt.Sprintf("%s/%d ", m.payload, m.ack(w.t).Deliveries)
+			fmt.Fprintf(&text, "%s/%d ", m.payload, m.ack(w.t).Deliveries)
 		}
 	}
-	return text
+	return text.String()
 }
 
 func (w *world) wantCounted(when, want string) {

@@ -43,15 +43,18 @@ func TestRequestsWhileHeld(t *testing.T) {
 		},
 		{
 			"bytes for one", fmt.Sprintf(`{"batch":5,"max_bytes":%d}`, size+5), nil,
-			[]string{"1", "409 Message Size Exceeds MaxBytes Pending-Messages=4 Pending-Bytes=5"}, nil,
+			[]string{"1", "409 Message Size Exceeds MaxBytes Pending-Messages=4 Pending-Bytes=5"},
+			nil,
 		},
 		{
 			"bytes are left", fmt.Sprintf(`{"batch":1,"max_bytes":%d}`, size+5), nil,
-			[]string{"1", "409 Batch Completed Pending-Messages=0 Pending-Bytes=5"}, nil,
+			[]string{"1", "409 Batch Completed Pending-Messages=0 Pending-Bytes=5"},
+			nil,
 		},
 		{
 			"heartbeats", `{"batch":5,"expires":30000000000,"idle_heartbeat":1500000000}`,
-			[]string{"100 Idle Heartbeat Last-Consumer=0 Last-Stream=0"}, messages, nil,
+			[]string{"100 Idle Heartbeat Last-Consumer=0 Last-Stream=0"},
+			messages, nil,
 		},
 	}
 	for _, test := range tests {
