@@ -76,6 +76,10 @@ func TestReaders(t *testing.T) {
 			1 publish v=a failed
 			9 read v=a s=1
 			final n1: a`, "refused@n1"},
+		{"a sequence that is far away", `
+			1 publish v=a s=1
+			9 read v=a s=18446744073709551615
+			final n1: a`, "skipped@n1 vanished@n1"},
 		{"nothing to compare with", `
 			1 publish v=a s=1
 			9 read v=a s=1`, "unchecked@"},

@@ -72,6 +72,9 @@ func (r *Result) UnmarshalText(text []byte) error {
 	return fmt.Errorf("result %q is none of ok, failed, unknown", text)
 }
 
+// runMax is how long a run may last. What says that it was later is damaged, and nobody should make room for it.
+const runMax = 31 * 24 * time.Hour
+
 // valid tells what about the operation no checker could work with.
 func (o *Operation) valid() error {
 	switch {
@@ -83,6 +86,8 @@ func (o *Operation) valid() error {
 		return fmt.Errorf("start %d is before the run", int64(o.Start))
 	case o.End < o.Start:
 		return fmt.Errorf("end %d is before start %d", int64(o.End), int64(o.Start))
+	case o.End > runMax:
+		return fmt.Errorf("end %d is more than %v after the beginning of the run", int64(o.End), runMax)
 	}
 	return nil
 }

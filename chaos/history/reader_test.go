@@ -37,6 +37,7 @@ func TestParse(t *testing.T) {
 		{"no result is unknown", `{"kind":"ack"}` + "\n", 1, "", false},
 		{"no kind", `{"result":"ok"}` + "\n", 0, "no kind", false},
 		{"end before start", `{"kind":"ack","start":3,"end":2}` + "\n", 0, "before start", false},
+		{"end too late", `{"kind":"ack","end":9223372036854775807}` + "\n", 0, "after the beginning", false},
 		{"long line", `{"kind":"` + strings.Repeat("a", 2<<20) + `"}` + "\n", 0, "longer than", false},
 		{"long and cut off", strings.Repeat("a", 2<<20), 0, "longer than", false},
 	}
