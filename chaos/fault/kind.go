@@ -56,7 +56,7 @@ func (t Takes) of(n int) int {
 
 // Kinds are all faults, in the order in which people should read of them.
 func Kinds() []Kind {
-	return slices.Concat(endings(), networks(), pairs(), memberships())
+	return slices.Concat(endings(), networks(), pairs(), memberships(), disks())
 }
 
 // Find returns the kinds with some names; "all" and "mix" stand for all of them. The error names what there is.

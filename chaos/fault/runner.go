@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"runnel/chaos/history"
@@ -20,6 +21,8 @@ type Runner struct {
 	Process int
 	// Undo is how long undoing may take once the run is to end; a minute if zero.
 	Undo time.Duration
+
+	notes []string // what exactly the fault has done that is being done
 }
 
 // Run carries a plan out until it or ctx ends, and leaves the cluster healed. A fault that could not be done or undone is noted in the
@@ -45,6 +48,7 @@ func (r *Runner) step(ctx context.Context, s Step) error {
 	}
 	servers := r.servers(s)
 	r.tell(s, false, nil)
+	r.notes = nil
 	began := r.History.Now()
 	err = kinds[0].do(ctx, r, s, servers)
 	if ctx.Err() != nil {
@@ -70,7 +74,7 @@ func (r *Runner) servers(s Step) []*process.Server {
 
 // record notes a fault, once for each server it was done to.
 func (r *Runner) record(s Step, servers []*process.Server, began time.Duration, err error) {
-	o := history.Operation{Process: r.Process, Kind: history.Fault, Value: s.Kind, Start: began, End: r.History.Now(), Result: history.OK}
+	o := history.Operation{Process: r.Process, Kind: history.Fault, Value: s.Kind, Key: strings.Join(r.notes, "; "), Start: began, End: r.History.Now(), Result: history.OK}
 	if err != nil {
 		o.Result, o.Error = history.Failed, err.Error()
 	}
@@ -82,6 +86,9 @@ func (r *Runner) record(s Step, servers []*process.Server, began time.Duration, 
 		r.History.Record(o)
 	}
 }
+
+// note adds to what the history says of the fault that is being done.
+func (r *Runner) note(text string) { r.notes = append(r.notes, text) }
 
 func (r *Runner) tell(s Step, ended bool, err error) {
 	if r.Tell != nil {

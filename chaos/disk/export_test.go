@@ -1,0 +1,7 @@
+package disk
+
+// SyncFlag and FirstSync read what Linux and strace say.
+var (
+	SyncFlag  = syncFlag
+	FirstSync = firstSync
+)

@@ -1,0 +1,227 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"time"
+
+	"runnel/chaos/disk"
+	"runnel/chaos/process"
+)
+
+// disks are faults of the disk of one server. What the others have is not touched, and before the disk of one fails all of them are
+// well: so nothing that was acknowledged may be lost, and what is damaged must be repaired or told of.
+func disks() []Kind {
+	traced := func(*Runner) error { return disk.Tracing() }
+	mounted := func(*Runner) error { return disk.Mounting() }
+	return []Kind{
+		{Name: "damage-wal", Text: "one server is killed and its log damaged", Takes: One, Least: 3, do: damage(disk.Log)},
+		{Name: "damage-files", Text: "one server is killed and a file of messages damaged", Takes: One, Least: 3, do: damage(disk.Data)},
+		{Name: "damage-meta", Text: "one server is killed and a file damaged that says what it has", Takes: One, Least: 3, do: damage(disk.Meta)},
+		{Name: "damage-any", Text: "one server is killed and any file damaged", Takes: One, Least: 3, do: damage(disk.Any)},
+		{Name: "disk-eio", Text: "the disk of one server fails to sync, once or from then on", Takes: One, Least: 3, do: failSyncs, missing: traced},
+		{Name: "disk-full", Text: "the disk of one server is full", Takes: One, Least: 3, do: fill, missing: mounted},
+		{Name: "disk-read-only", Text: "the disk of one server becomes read-only", Takes: One, Least: 3, do: readOnly, missing: mounted},
+		{Name: "forget", Text: "one server is killed and loses what it has written and not synced", Takes: One, Least: 3, do: forget, missing: unforgetting},
+	}
+}
+
+const (
+	// reviveTime is how long a damaged server may take to be ready. Then whoever looks after it gives its disk up.
+	reviveTime = 20 * time.Second
+	// syncsMax is how many calls a thread makes at most before one fails.
+	syncsMax = 20
+	// roomBytes is how much a server may write that is on a small disk, before that becomes full.
+	roomBytes = 512 << 20
+)
+
+// What servers say as errors: one whose disk was damaged or fails, of what it finds there; and the others, of the replica that it has.
+var (
+	harmedLog = regexp.MustCompile(`(?i)damage|corrupt|checksum|halted|has failed|ended by itself|input/output error|no space left|disk (is|has|full)|` +
+		`nearly full|read-only file system|no such file|cannot|unable to|could not|error (opening|recovering|loading|reading|writing)|missing`)
+	otherLog = regexp.MustCompile(`(?i)replica|damage|corrupt|catch ?up`)
+)
+
+// expectDamage has a server be allowed to tell of its disk, and the others of what they see of it.
+func expectDamage(c *process.Cluster, harmed *process.Server) {
+	harmed.ExpectLog(harmedLog)
+	for _, s := range c.Others(harmed) {
+		s.ExpectLog(otherLog)
+	}
+}
+
+// random is where a step takes its choices from; the seed of the plan is in its times.
+func (s Step) random() *rand.Rand { return rand.New(rand.NewPCG(uint64(s.At), uint64(s.For))) }
+
+// damage is a fault that damages a file of some class of the first server.
+func damage(class disk.Class) func(context.Context, *Runner, Step, []*process.Server) error {
+	return func(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
+		if err := r.settle(ctx); err != nil {
+			return err
+		}
+		victim, random := servers[0], s.random()
+		form := disk.Form(random.IntN(disk.Forms))
+		f := disk.Folder{Dir: victim.StoreDir(), Dialect: victim.Program().Dialect, Random: random}
+		if form == disk.RollBack {
+			f.Older = f.Dir + ".older"
+			defer os.RemoveAll(f.Older) // it is in the folder of the run, where nothing is in its way
+			if err := errors.Join(victim.Pause(), disk.Copy(f.Dir, f.Older), resume(victim), sleep(ctx, s.For/2)); err != nil {
+				return err
+			}
+		}
+		expectDamage(r.Cluster, victim)
+		err := victim.Kill()
+		if err == nil {
+			err = r.harm(f, class, form)
+		}
+		err = errors.Join(err, r.last(ctx, s.For/2, func(ctx context.Context) error { return r.revive(ctx, victim, random.IntN(2) == 0) }))
+		return errors.Join(err, r.settle(ctx))
+	}
+}
+
+// harm damages a file, and notes what was done to it.
+func (r *Runner) harm(f disk.Folder, class disk.Class, form disk.Form) error {
+	d, err := f.Damage(class, form)
+	if err == nil {
+		r.note(d.String())
+	}
+	return err
+}
+
+// revive starts a server whose disk was damaged, and may have it lead what it can. One that ends or is not ready in time becomes a new
+// machine, as the manuals of all servers say.
+func (r *Runner) revive(ctx context.Context, s *process.Server, leads bool) error {
+	if err := s.LaunchDoomed(); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, reviveTime)
+	defer cancel()
+	err := s.WaitListening(limited)
+	if err == nil {
+		err = r.Cluster.WaitReady(limited)
+	}
+	if err == nil && leads {
+		n, err := lead(limited, s)
+		r.note(fmt.Sprintf("it was asked to lead %d streams", n))
+		if err != nil {
+			r.note(fmt.Sprintf("and did not: %v", err))
+		}
+	}
+	if _, up := s.PID(); up && err == nil {
+		return nil
+	}
+	r.note("it did not come back, and was given an empty disk")
+	return errors.Join(s.Kill(), s.Wipe(), s.Start(ctx))
+}
+
+// again starts a server that may have ended, and may run.
+func again(ctx context.Context, r *Runner, s *process.Server) error {
+	if _, up := s.PID(); !up {
+		r.note("it has ended")
+	}
+	return errors.Join(s.Kill(), s.Start(ctx))
+}
+
+func failSyncs(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
+	if err := r.settle(ctx); err != nil {
+		return err
+	}
+	victim, random := servers[0], s.random()
+	n, onward := 1+random.IntN(syncsMax), random.IntN(2) == 0
+	pid, _ := victim.PID()
+	expectDamage(r.Cluster, victim)
+	if err := victim.ExpectEnd(); err != nil {
+		return err
+	}
+	stop, err := disk.FailSyncs(ctx, pid, n, onward)
+	if err != nil {
+		return errors.Join(err, again(ctx, r, victim))
+	}
+	r.note(fmt.Sprintf("call %d of a thread to sync, and all after it: %v", n, onward))
+	err = r.last(ctx, s.For, func(ctx context.Context) error {
+		stop()
+		return again(ctx, r, victim)
+	})
+	return errors.Join(err, r.settle(ctx))
+}
+
+func fill(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
+	victim := servers[0]
+	if err := errors.Join(r.settle(ctx), victim.Stop(ctx)); err != nil {
+		return err
+	}
+	room, err := disk.NewRoom(victim.StoreDir(), roomBytes)
+	if err != nil {
+		return errors.Join(err, victim.Start(ctx))
+	}
+	expectDamage(r.Cluster, victim)
+	err = victim.Start(ctx)
+	if err == nil {
+		err = errors.Join(victim.ExpectEnd(), r.settle(ctx))
+	}
+	if err == nil {
+		err = room.Fill()
+	}
+	lasts := s.For
+	if err != nil {
+		lasts = 0
+	}
+	err = errors.Join(err, r.last(ctx, lasts, func(ctx context.Context) error {
+		if _, up := victim.PID(); !up {
+			r.note("it has ended")
+		}
+		return errors.Join(room.Grow(), victim.Kill(), room.Close(), victim.Start(ctx))
+	}))
+	return errors.Join(err, r.settle(ctx))
+}
+
+func readOnly(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
+	victim := servers[0]
+	if err := errors.Join(r.settle(ctx), victim.ExpectEnd()); err != nil {
+		return err
+	}
+	expectDamage(r.Cluster, victim)
+	undo, err := disk.ReadOnly(victim.StoreDir())
+	if err != nil {
+		return errors.Join(err, again(ctx, r, victim))
+	}
+	err = r.last(ctx, s.For, func(ctx context.Context) error { return errors.Join(undo(), again(ctx, r, victim)) })
+	return errors.Join(err, r.settle(ctx))
+}
+
+// unforgetting is why no server may be made to forget.
+func unforgetting(r *Runner) error {
+	if r.Cluster.Servers()[0].Program().Dialect == process.Runnel {
+		return errors.New("this server syncs before it acknowledges, so there is no moment since which it has not; power cuts are for clusters in one process")
+	}
+	return disk.Tracing()
+}
+
+func forget(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
+	victim := servers[0]
+	f, err := disk.BeginForgetting(ctx, victim, victim.StoreDir()+".kept")
+	if err != nil {
+		return tried(err)
+	}
+	err = errors.Join(r.last(ctx, s.For, func(ctx context.Context) error {
+		expectDamage(r.Cluster, victim)
+		err := victim.Kill()
+		if err == nil {
+			err = tried(f.Forget())
+		}
+		return errors.Join(err, victim.Start(ctx))
+	}), f.Close())
+	return errors.Join(err, r.settle(ctx))
+}
+
+// tried says of a server that had synced that it may not forget this time.
+func tried(err error) error {
+	if errors.Is(err, disk.ErrSynced) {
+		return fmt.Errorf("not runnable here: %w", err)
+	}
+	return err
+}
