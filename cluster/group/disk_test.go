@@ -18,15 +18,16 @@ var errDead = errors.New("the power is off")
 
 // disk keeps what a replica has stored, through crashes. What is not synced when the power goes is lost.
 type disk struct {
-	mu      sync.Mutex
-	journal []op          // everything since the beginning, or since the flush that made it needless
-	dropped uint64        // entries below are gone since a flush
-	flushed *snapshot     // of the machine
-	slow    time.Duration // the longest sync
-	exact   time.Duration // how long every sync takes; 0 for up to slow
-	rand    *rand.Rand
-	life    int // counts power cuts: a log of an earlier life is dead
-	broken  error
+	mu         sync.Mutex
+	journal    []op          // everything since the beginning, or since the flush that made it needless
+	dropped    uint64        // entries below are gone since a flush
+	flushed    *snapshot     // of the machine
+	slow       time.Duration // the longest sync
+	exact      time.Duration // how long every sync takes; 0 for up to slow
+	rand       *rand.Rand
+	life       int // counts power cuts: a log of an earlier life is dead
+	broken     error
+	unreadable error // what reading an entry fails with; nil for nothing
 }
 
 // op is a change of the log, safe from a moment on.
@@ -57,6 +58,13 @@ func (d *disk) take(delay time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.exact = delay
+}
+
+// spoil has reading entries fail from now on; nil ends it.
+func (d *disk) spoil(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.unreadable = err
 }
 
 // fail has everything fail from now on.
@@ -188,6 +196,9 @@ func (l *memLog) Last() uint64 {
 func (l *memLog) Get(index uint64) (group.Entry, error) {
 	l.d.mu.Lock()
 	defer l.d.mu.Unlock()
+	if l.d.unreadable != nil {
+		return group.Entry{}, l.d.unreadable
+	}
 	e, ok := l.get(index)
 	if !ok {
 		return e, fmt.Errorf("entry %d: %w", index, entries.ErrNotFound)

@@ -92,7 +92,7 @@ func (l *entryLog) GetLog(index uint64, out *raft.Log) error {
 		return nil
 	}
 	if !errors.Is(err, entries.ErrNotFound) {
-		return err
+		return l.unreadable(index, err)
 	}
 	place := l.g.cfg.Machine.Place()
 	switch {
@@ -104,6 +104,18 @@ func (l *entryLog) GetLog(index uint64, out *raft.Log) error {
 		return nil
 	}
 	return raft.ErrLogNotFound
+}
+
+// unreadable takes the replica out, as an entry that is there cannot be read. Raft panics if that one is decided, and who asks cannot be
+// told from other readers, so the goroutine that wants it ends.
+func (l *entryLog) unreadable(index uint64, err error) error {
+	select {
+	case <-l.g.started:
+		l.g.fail(fmt.Errorf("read entry %d: %w", index, err))
+	default: // Open says so
+	}
+	runtime.Goexit()
+	return err
 }
 
 // StoreLog is StoreLogs of one.

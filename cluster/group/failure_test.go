@@ -82,6 +82,29 @@ func TestVoteIsNotKept(t *testing.T) {
 	})
 }
 
+// TestLogIsNotRead has a follower's log be unreadable when an entry is to be applied: that replica fails, and neither the process nor
+// the others.
+func TestLogIsNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 3, 1)
+		defer c.close()
+		c.fill(3)
+		l := c.leader()
+		n := c.others(l)[0]
+		n.disk.spoil(errTest)
+		if err := <-c.propose1(l, 0); err != nil {
+			t.Errorf("the answer is %v", err)
+		}
+		if err := <-n.failed; !errors.Is(err, errTest) {
+			t.Errorf("Failed(%v), want %v", err, errTest)
+		}
+		n.stop()
+		n.disk.spoil(nil)
+		n.start()
+		c.settle()
+	})
+}
+
 func TestCloseTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 1, 1)

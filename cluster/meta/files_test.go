@@ -240,6 +240,35 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// unreadable is a store whose entries cannot be read.
+type unreadable struct {
+	*metatest.Store
+	err error
+}
+
+func (u unreadable) GetLog(uint64, *raft.Log) error { return u.err }
+
+// TestGuardOfReading lets reading fail: who reads ends, since raft would panic, and that is told.
+func TestGuardOfReading(t *testing.T) {
+	bad := errors.New("a bad block")
+	var failed []error
+	g := meta.Guard(unreadable{&metatest.Store{}, bad}, func(err error) { failed = append(failed, err) })
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err := g.GetLog(7, new(raft.Log))
+		t.Errorf("it goes on with %v", err)
+	}()
+	<-done
+	if len(failed) != 1 || !errors.Is(failed[0], bad) || !strings.Contains(failed[0].Error(), "entry 7") {
+		t.Errorf("told was %v", failed)
+	}
+	g = meta.Guard(&metatest.Store{}, func(err error) { t.Errorf("told: %v", err) })
+	if err := g.GetLog(7, new(raft.Log)); !errors.Is(err, raft.ErrLogNotFound) {
+		t.Errorf("an entry that is not there: got %v", err)
+	}
+}
+
 func TestLogWriter(t *testing.T) {
 	var b bytes.Buffer
 	l := slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {

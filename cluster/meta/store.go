@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
@@ -25,8 +26,8 @@ func openBolt(dir string) (Store, error) {
 // keyTerm is where raft keeps its term.
 const keyTerm = "CurrentTerm"
 
-// guarded is a store of which nothing is used any more once a write has failed: what is on disk is not known then, and raft
-// would go on.
+// guarded is a store of which nothing is used any more once it has failed: what is on disk is not known then, and raft
+// would go on, or end the process.
 type guarded struct {
 	Store
 	fail   func(error)
@@ -51,6 +52,35 @@ func (g *guarded) refuse() error {
 		return errors.New("the log of the meta group has failed before")
 	}
 	return nil
+}
+
+// GetLog reads an entry. Raft panics if one that is decided cannot be read, and who asks cannot be told from other readers: if an entry
+// that is there cannot be read, the goroutine that wants it ends, and with it raft's part in the group. See newRaft.
+func (g *guarded) GetLog(index uint64, l *raft.Log) error {
+	err := g.Store.GetLog(index, l)
+	if err == nil || errors.Is(err, raft.ErrLogNotFound) {
+		return err
+	}
+	if g.failed.CompareAndSwap(false, true) {
+		g.fail(fmt.Errorf("read entry %d of the log of the meta group: %w", index, err))
+	}
+	runtime.Goexit()
+	return err
+}
+
+// errUnreadable says that raft could not begin.
+var errUnreadable = errors.New("its log cannot be read")
+
+// newRaft runs raft on a log whose reader may end, see guarded.GetLog: so it is not the caller who makes it.
+func newRaft(conf *raft.Config, fsm raft.FSM, store *guarded, snapshots raft.SnapshotStore, trans raft.Transport) (r *raft.Raft, err error) {
+	err = errUnreadable
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r, err = raft.NewRaft(conf, fsm, store, store, snapshots, trans)
+	}()
+	<-done
+	return r, err
 }
 
 // StoreLog appends an entry.
