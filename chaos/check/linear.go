@@ -45,10 +45,11 @@ func (r *register) checkOrder(c *collector, chain []link, cfg RegistersConfig) {
 	for _, part := range parts(steps) {
 		model := exact(revision)
 		result := porcupine.CheckOperationsTimeout(model, part, cfg.Timeout)
-		maybe := r.maybes(revision)
-		if result == porcupine.Illegal && len(maybe) > 0 {
-			model, part = guessing(revision, r.orphans(chain)), append(slices.Clip(steps[done:]), maybe...)
-			result = porcupine.CheckOperationsTimeout(model, part, cfg.Timeout)
+		if result == porcupine.Illegal {
+			if maybe := r.maybes(revision); len(maybe) > 0 {
+				model, part = guessing(revision, r.orphans(chain)), append(slices.Clip(steps[done:]), maybe...)
+				result = porcupine.CheckOperationsTimeout(model, part, cfg.Timeout)
+			}
 		}
 		switch result {
 		case porcupine.Unknown:
