@@ -79,7 +79,7 @@ func damage(class disk.Class) func(context.Context, *Runner, Step, []*process.Se
 			err = r.harm(f, class, form)
 		}
 		err = errors.Join(err, r.last(ctx, s.For/2, func(ctx context.Context) error { return r.revive(ctx, victim, random.IntN(2) == 0) }))
-		return errors.Join(err, r.settle(ctx))
+		return errors.Join(err, r.outlive(ctx, victim))
 	}
 }
 
@@ -114,8 +114,24 @@ func (r *Runner) revive(ctx context.Context, s *process.Server, leads bool) erro
 	if _, up := s.PID(); up && err == nil {
 		return nil
 	}
+	return r.renew(ctx, s)
+}
+
+// renew has a server start with an empty disk.
+func (r *Runner) renew(ctx context.Context, s *process.Server) error {
 	r.note("it did not come back, and was given an empty disk")
 	return errors.Join(s.Kill(), s.Wipe(), s.Start(ctx))
+}
+
+// outlive waits until all servers are ready, and gives up the disk of a damaged one with which they do not become so: it may come upon the
+// damage only when it is at work.
+func (r *Runner) outlive(ctx context.Context, s *process.Server) error {
+	err := r.settle(ctx)
+	if _, up := s.PID(); up && (err == nil || ctx.Err() != nil) {
+		return err
+	}
+	err = r.last(ctx, 0, func(ctx context.Context) error { return r.renew(ctx, s) })
+	return errors.Join(err, r.settle(ctx))
 }
 
 // again starts a server that may have ended, and may run.
