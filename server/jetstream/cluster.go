@@ -43,8 +43,13 @@ func newCluster(s *Service, view clustered.Cluster) *cluster {
 		Context: s.ctx, Cluster: view, Asker: &c.asker, ServerName: s.cfg.ServerName, ServerID: s.cfg.ServerID, Domain: s.cfg.Domain,
 		Tell: s.events.System,
 	}
-	c.waiting.Judge = func(r *request, late bool) clustered.Verdict { return c.judge(r, late) }
+	c.waiting.Judge = func(r *request, late bool) clustered.Verdict {
+		v, _ := c.judge(r, late)
+		return v
+	}
 	c.waiting.Done = c.waited
+	c.waiting.Gone = func(node string) bool { return !view.Online(node) }
+	c.waiting.Orphan = func(r *request) { r.orphaned = true }
 	c.waiting.Most = func() int { return s.allowed.Load().MaxRequests }
 	return c
 }
@@ -57,33 +62,47 @@ func (s *Service) Answer(ctx context.Context, question []byte) ([]byte, error) {
 	return s.cluster.asker.Answer(ctx, question)
 }
 
-// judge says what this server does with a request. That an account has no JetStream its client's own server says: others need not
-// even know the account.
-func (c *cluster) judge(r *request, late bool) clustered.Verdict {
+// judge says what this server does with a request, and who answers if it is silent, see clustered.Judge. That an account has no
+// JetStream its client's own server says: others need not even know the account.
+func (c *cluster) judge(r *request, late bool) (verdict clustered.Verdict, by string) {
 	if r.account.limits.Load() == nil && !(r.account.isSystem() && r.call.Endpoint.System()) {
 		if r.local {
-			return clustered.Answer
+			return clustered.Answer, ""
 		}
-		return clustered.Silent
+		return clustered.Silent, ""
 	}
-	t := r.account.stream(r.call.Stream)
-	return clustered.Judge(c, clustered.Case{
-		Endpoint: r.call.Endpoint, Account: r.account.account.Name(), Stream: r.call.Stream, Led: t.leads(), Late: late,
+	led := r.account.stream(r.call.Stream).leads()
+	verdict, by = clustered.Judge(c, clustered.Case{
+		Endpoint: r.call.Endpoint, Account: r.account.account.Name(), Stream: r.call.Stream, Led: led, Late: late,
+		Taken: r.taken, Orphaned: r.orphaned,
 	})
+	r.taken = r.taken || led && verdict == clustered.Wait
+	return verdict, by
 }
 
-// concerns tells whether this server may have to answer a request, so that it is worth keeping.
-func (c *cluster) concerns(r *request) bool { return r.here || c.judge(r, false) != clustered.Silent }
+// concerns tells whether this server has to do something with a request now. One that another server answers is kept for a moment,
+// unless nobody wants the answer, or it is one that clients repeat by themselves.
+func (c *cluster) concerns(r *request, m *engine.Message) bool {
+	if r.here {
+		return true
+	}
+	v, by := c.judge(r, false)
+	if v == clustered.Silent && by != "" && len(m.Reply) > 0 && r.call.Endpoint.Type() != "" {
+		r.message = m.Clone()
+		c.waiting.Keep(r, by, r.Bytes())
+	}
+	return v != clustered.Silent
+}
 
 // settle does what there is to do with a request unless it is to be carried out here; it is false if so.
 func (c *cluster) settle(out Outlet, r *request) bool {
-	v := c.judge(r, r.late)
+	v, _ := c.judge(r, r.late)
 	switch v {
 	case clustered.Answer:
 		return false
 	case clustered.Silent:
 	case clustered.Wait:
-		if !c.waiting.Add(r) {
+		if !c.waiting.Add(r, r.came) {
 			c.service.dropped.Add(1)
 			c.service.overload.Note()
 		}

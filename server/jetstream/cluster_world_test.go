@@ -219,10 +219,25 @@ func (m *member) Leads() bool {
 	return m.world.meta == m.number
 }
 
-func (m *member) Led() bool {
+func (m *member) MetaLeader() string {
 	m.world.mu.Lock()
 	defer m.world.mu.Unlock()
-	return m.world.meta != nobody
+	if l := m.world.meta; l != nobody && !m.world.members[l].down {
+		return m.world.members[l].node.ID
+	}
+	return ""
+}
+
+func (m *member) Majority(a *clustered.Assignment) bool {
+	m.world.mu.Lock()
+	defer m.world.mu.Unlock()
+	reached := 0
+	for _, o := range m.world.members {
+		if slices.Contains(a.Peers, o.node.ID) && (o == m || !o.down) {
+			reached++
+		}
+	}
+	return reached > len(a.Peers)/2
 }
 
 func (m *member) Speaks() bool { return m.number == 0 }
@@ -466,7 +481,7 @@ func (m *member) StepDownMeta(_ context.Context, to string) error {
 func (m *member) RemoveServer(context.Context, string, bool) error { return nil }
 
 func (m *member) Rescue(_ context.Context, quorum int) (before, after int, err error) {
-	if m.Led() {
+	if m.MetaLeader() != "" {
 		return 0, 0, errors.New("a leader is known")
 	}
 	return len(m.world.members)/2 + 1, quorum, nil

@@ -247,8 +247,11 @@ func (s *Service) found(r *request) (*stream, error) {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, settleTime)
 	defer cancel()
-	if err := t.settle(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	switch err := t.settle(ctx); {
+	case err != nil && !errors.Is(err, context.DeadlineExceeded):
 		return nil, err
+	case err != nil && t.stranded():
+		return nil, api.NewError(api.ClusterUnavailable)
 	}
 	return t, nil
 }

@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"strings"
+	"time"
 
 	"runnel/jetlog"
 	"runnel/jetlog/config"
@@ -30,6 +31,9 @@ type request struct {
 	here, late bool
 	local      bool   // its client is connected to this server
 	restore    string // id of the restore that it has begun, empty for none
+	// taken and orphaned are as in clustered.Case; came is when the request did.
+	taken, orphaned bool
+	came            time.Time
 }
 
 // seed is for the choice of lanes only.
@@ -108,8 +112,8 @@ func (a *account) takeRequest(m *engine.Message) {
 
 // file lets a request wait for a lane, or drops it if too many do.
 func (s *Service) file(r *request, m *engine.Message) {
-	r.local = m.From != nil
-	if s.cluster != nil && !s.cluster.concerns(r) {
+	r.local, r.came = m.From != nil, time.Now()
+	if s.cluster != nil && !s.cluster.concerns(r, m) {
 		return
 	}
 	r.message = m.Clone()

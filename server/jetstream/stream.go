@@ -193,11 +193,37 @@ func (t *stream) changed() {
 	t.deliver.Changed()
 }
 
-// waiting waits for the result of a command that was started, until the service's end at most.
+// waiting waits for the result of a command that was started: until the service's end at most, or until nobody can tell.
 type waiting func() (jetlog.Result, error)
 
-// start starts a command.
+// undecidedTime is how long a command is waited for while too few of the stream's servers can be reached: together with settleTime
+// that is 5 s.
+const undecidedTime = 3 * time.Second
+
+// errUndecided is what the client learns then; what becomes of the command nobody knows.
+var errUndecided = fmt.Errorf("too few of its servers can be reached: %w", store.ErrLeadershipLost)
+
+// stranded tells whether too few of the servers that have the stream can be reached from here to decide anything about it.
+func (t *stream) stranded() bool {
+	c := t.account.service.cluster
+	if c == nil {
+		return false
+	}
+	a, ok := c.Stream(t.log.Account(), t.log.Name())
+	return ok && a.ID == t.log.ID() && !c.Majority(a)
+}
+
+// start starts a command, which is completed once it is waited for.
 func (t *stream) start(c command.Command) (waiting, error) {
+	wait, err := t.begun(c)
+	if err != nil {
+		return nil, t.named(err)
+	}
+	return func() (jetlog.Result, error) { return t.complete(wait()) }, nil
+}
+
+// begun starts a command.
+func (t *stream) begun(c command.Command) (waiting, error) {
 	type outcome struct {
 		result jetlog.Result
 		err    error
@@ -205,21 +231,36 @@ func (t *stream) start(c command.Command) (waiting, error) {
 	ctx, done := t.account.service.ctx, make(chan outcome, 1)
 	err := t.log.Start(ctx, c, func(result jetlog.Result, err error) { done <- outcome{result, err} })
 	if err != nil {
-		return nil, t.named(err)
+		return nil, err
 	}
 	return func() (jetlog.Result, error) {
-		select {
-		case o := <-done:
-			return t.complete(o.result, o.err)
-		case <-ctx.Done():
-			return jetlog.Result{}, t.named(ctx.Err())
+		for {
+			select {
+			case o := <-done:
+				return o.result, o.err
+			case <-ctx.Done():
+				return jetlog.Result{}, ctx.Err()
+			case <-time.After(undecidedTime):
+				if t.stranded() {
+					return jetlog.Result{}, errUndecided
+				}
+			}
 		}
 	}, nil
 }
 
+// carryOut starts a command and waits for it.
+func (t *stream) carryOut(c command.Command) (jetlog.Result, error) {
+	wait, err := t.begun(c)
+	if err != nil {
+		return jetlog.Result{}, err
+	}
+	return wait()
+}
+
 // propose carries a command out; the service's end is waited for at most.
 func (t *stream) propose(c command.Command) (jetlog.Result, error) {
-	result, err := t.log.Propose(t.account.service.ctx, c)
+	result, err := t.carryOut(c)
 	if c.Kind() == command.KindExpire { // who expires goes on himself
 		t.withdrawn(result.Withdrawn)
 		return result, t.named(err)
@@ -232,7 +273,7 @@ func (t *stream) complete(result jetlog.Result, err error) (jetlog.Result, error
 	t.withdrawn(result.Withdrawn)
 	for err == nil && result.More {
 		var next jetlog.Result
-		next, err = t.log.Propose(t.account.service.ctx, &command.Continue{Time: t.account.service.now()})
+		next, err = t.carryOut(&command.Continue{Time: t.account.service.now()})
 		result.Removed += next.Removed
 		result.More = next.More
 		t.withdrawn(next.Withdrawn)

@@ -29,14 +29,16 @@ func (r *Replication) Leads() bool {
 	return m != nil && m.Leads()
 }
 
-// Led implements clustered.View.
-func (r *Replication) Led() bool {
+// MetaLeader implements clustered.View.
+func (r *Replication) MetaLeader() string {
 	m := r.meta.Load()
 	if m == nil {
-		return false
+		return ""
 	}
-	node, _ := m.Leader()
-	return node != "" && r.Online(node)
+	if node, _ := m.Leader(); node != "" && r.Online(node) {
+		return node
+	}
+	return ""
 }
 
 // Speaks implements clustered.View.
@@ -69,6 +71,27 @@ func (r *Replication) StreamLeader(a *clustered.Assignment) string {
 		return s.Leader
 	}
 	return node
+}
+
+// Majority implements clustered.View.
+func (r *Replication) Majority(a *clustered.Assignment) bool {
+	s, ok := r.group(a.ID)
+	if !ok {
+		return len(a.Peers) < 2
+	}
+	voters, reached := 0, 0
+	if s.Voter {
+		voters, reached = 1, 1
+	}
+	for i := range s.Peers {
+		if p := &s.Peers[i]; p.Voter {
+			voters++
+			if r.Online(p.Node) {
+				reached++
+			}
+		}
+	}
+	return voters == 0 || reached > voters/2
 }
 
 // Online implements clustered.View.

@@ -179,7 +179,7 @@ func TestBeforeStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, nobody := t.Context(), &clustered.Assignment{ID: 1, Account: "A"}
-	if _, ok := r.Stream("A", "S"); ok || r.Leads() || r.Led() || r.Speaks() || len(r.Members()) > 0 || len(r.Streams("A")) > 0 || r.StreamLeader(nobody) != "" {
+	if _, ok := r.Stream("A", "S"); ok || r.Leads() || r.MetaLeader() != "" || r.Speaks() || len(r.Members()) > 0 || len(r.Streams("A")) > 0 || r.StreamLeader(nobody) != "" {
 		t.Error("something is known")
 	}
 	if s := r.Meta(); s.Leader.ID != "" || len(s.Replicas) > 0 || r.Quorum() != 0 || r.Err() == nil {
@@ -217,7 +217,7 @@ func TestBeforeStart(t *testing.T) {
 func TestCluster(t *testing.T) {
 	servers := start(t, "a", "b", "c")
 	for name, s := range servers {
-		eventually(t, "leader for "+name, func() bool { return s.Led() && s.Err() == nil && len(s.Members()) == 3 })
+		eventually(t, "leader for "+name, func() bool { return s.MetaLeader() != "" && s.Err() == nil && len(s.Members()) == 3 })
 	}
 	ctx := t.Context()
 	a := servers["a"]
@@ -271,6 +271,7 @@ func checkLeader(t *testing.T, servers map[string]*server, made *clustered.Assig
 	if got := a.StreamLeader(made); got != servers["c"].Node() {
 		t.Errorf("leader = %s, want the one of the later term that the group knows", got)
 	}
+	checkMajority(t, a, servers, made)
 	s, ok := a.Status(id)
 	if s.Kind != "catchup" {
 		t.Errorf("kind of what is waited for = %q", s.Kind)
@@ -293,6 +294,39 @@ func checkLeader(t *testing.T, servers map[string]*server, made *clustered.Assig
 		eventually(t, "word to "+name+" that nobody leads", func() bool { return s.StreamLeader(made) == "" })
 	}
 	b.groups.told.Lead(id, 9)
+}
+
+// checkMajority checks whether a server can decide about a stream with those that have a vote and that it reaches.
+func checkMajority(t *testing.T, a *server, servers map[string]*server, made *clustered.Assignment) {
+	t.Helper()
+	is, _ := a.groups.Status(made.ID)
+	there := group.Peer{Node: servers["b"].Node(), Voter: true}
+	gone, newcomer := group.Peer{Node: "gone1", Voter: true}, group.Peer{Node: "gone2"}
+	for _, tt := range []struct {
+		name  string
+		peers []group.Peer
+		want  bool
+	}{
+		{"alone", nil, true},
+		{"two of three", []group.Peer{there, gone}, true},
+		{"one of two", []group.Peer{gone}, false},
+		{"one of two, and one without a vote", []group.Peer{gone, newcomer}, false},
+		{"one of one, and one without a vote", []group.Peer{newcomer}, true},
+		{"two of four", []group.Peer{there, gone, gone}, false},
+	} {
+		a.groups.mu.Lock()
+		a.groups.status[made.ID] = group.Status{Voter: true, Peers: tt.peers}
+		a.groups.mu.Unlock()
+		if got := a.Majority(made); got != tt.want {
+			t.Errorf("%s: a majority is reached: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+	a.groups.mu.Lock()
+	a.groups.status[made.ID] = is
+	a.groups.mu.Unlock()
+	if unknown := (&clustered.Assignment{ID: 1, Peers: []string{"x", "y", "z"}}); a.Majority(unknown) {
+		t.Error("a majority is reached for a stream that is not here")
+	}
 }
 
 // checkCalls checks questions between servers, who speaks, and that the meta group's leader can be chosen.

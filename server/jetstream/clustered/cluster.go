@@ -85,8 +85,8 @@ type View interface {
 	Self() Node
 	// Leads reports whether this server leads the meta group, and knows all that was decided before.
 	Leads() bool
-	// Led reports whether any server is known to lead the meta group.
-	Led() bool
+	// MetaLeader returns the id of the server that is known to lead the meta group and can be reached, empty for none.
+	MetaLeader() string
 	// Speaks reports whether this server is the one that speaks when nobody leads: of those that reach each other the one
 	// with the smallest id.
 	Speaks() bool
@@ -94,6 +94,9 @@ type View interface {
 	Stream(account, name string) (*Assignment, bool)
 	// StreamLeader returns the id of the server that is known to lead a stream, empty for none.
 	StreamLeader(a *Assignment) string
+	// Majority reports whether this server reaches, itself counted, more than half of those that have a vote on a stream that it
+	// leads: if not, nothing can be decided about it.
+	Majority(a *Assignment) bool
 	// Online reports whether a server can be reached, by its id.
 	Online(node string) bool
 }

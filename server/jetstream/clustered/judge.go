@@ -6,8 +6,13 @@ import (
 	"runnel/server/jetstream/api"
 )
 
-// Patience is how long a request waits at most for somebody who leads.
-const Patience = 4 * time.Second
+const (
+	// Patience is how long after it came a request waits at most for somebody who leads.
+	Patience = 4 * time.Second
+	// Grace is how long a request that another server answers is kept: within less it is found out that a server has gone, and
+	// had it gone later it would have answered.
+	Grace = 2 * time.Second
+)
 
 // Verdict is what a server does with a request.
 type Verdict uint8
@@ -32,6 +37,10 @@ type Case struct {
 	Account, Stream string
 	Led             bool // the stream, if there is one, is led here
 	Late            bool // it has waited for Patience
+	// Taken says that others leave the request to this server, which led its stream without a majority when it came.
+	Taken bool
+	// Orphaned says that the server has gone that was to answer. It may have carried out what was asked for.
+	Orphaned bool
 }
 
 // ByMeta reports whether the leader of the meta group answers calls of an endpoint, and not that of a stream.
@@ -47,33 +56,55 @@ func ByMeta(e api.Endpoint) bool {
 // Everybody reports whether every server answers calls of an endpoint for itself.
 func Everybody(e api.Endpoint) bool { return e == api.CallMetaRescue }
 
-// Judge says what the server with this view does with a request.
-func Judge(v View, c Case) Verdict {
-	switch {
-	case Everybody(c.Endpoint):
-		return Answer
-	case !ByMeta(c.Endpoint) && c.Led:
-		return Answer // who leads a stream needs no meta group
-	case !ByMeta(c.Endpoint):
-		if a, ok := v.Stream(c.Account, c.Stream); ok {
-			return judgeStream(v, a, c.Late)
+// Judge says what the server with this view does with a request. If that is Silent, by is the server that answers, where this
+// one is concerned if that has gone; empty otherwise.
+func Judge(v View, c Case) (verdict Verdict, by string) {
+	if Everybody(c.Endpoint) {
+		return Answer, ""
+	}
+	if c.Orphaned && c.Endpoint.Mutates() {
+		return judgeOrphan(v, c.Late), ""
+	}
+	if !ByMeta(c.Endpoint) {
+		a, ok := v.Stream(c.Account, c.Stream)
+		switch {
+		case c.Led && (!ok || v.Majority(a)):
+			return Answer, "" // who leads a stream needs no meta group
+		case ok:
+			return judgeStream(v, a, c)
 		}
 	}
+	leader := v.MetaLeader()
 	switch {
 	case v.Leads():
-		return Answer
-	case v.Led():
-		return Silent
+		return Answer, ""
+	case leader != "":
+		return Silent, leader
 	case !c.Late:
-		return Wait
+		return Wait, ""
 	case v.Speaks():
+		return Unavailable, ""
+	}
+	return Silent, ""
+}
+
+// judgeOrphan is Judge for a call that changes something, where who was to answer has gone. It may have done so, and the client
+// may have gone on: to do again what was asked for could undo what was done since. So the client is told to see for itself.
+func judgeOrphan(v View, late bool) Verdict {
+	switch {
+	case speaks(v):
 		return Unavailable
+	case !late:
+		return Wait // who is to speak may be about to go, too
 	}
 	return Silent
 }
 
-// judgeStream is Judge for a call about a stream that is not led here.
-func judgeStream(v View, a *Assignment, late bool) Verdict {
+// speaks tells whether this server says for a stream that nobody leads it.
+func speaks(v View) bool { return v.Leads() || v.MetaLeader() == "" && v.Speaks() }
+
+// judgeStream is Judge for a call about a stream that is not led here, or without a majority.
+func judgeStream(v View, a *Assignment, c Case) (verdict Verdict, by string) {
 	self := v.Self().ID
 	has, reached := false, false
 	for _, p := range a.Peers {
@@ -81,22 +112,24 @@ func judgeStream(v View, a *Assignment, late bool) Verdict {
 		reached = reached || p == self || v.Online(p)
 	}
 	// A server that is said to lead, but itself does not know yet, or not any more, is waited for.
-	speaks := v.Leads() || !v.Led() && v.Speaks()
-	leader := ""
+	speaks, leader := speaks(v), ""
 	if has || speaks {
 		leader = v.StreamLeader(a)
 	}
 	switch {
 	case leader != "" && leader != self && v.Online(leader):
-		return Silent
+		if c.Taken {
+			return Unavailable, "" // it was not there when the request came
+		}
+		return Silent, leader
 	case !reached && v.Leads():
-		return Unreachable
-	case !late && (has || speaks):
-		return Wait
-	case late && speaks:
-		return Unavailable
+		return Unreachable, ""
+	case !c.Late && (has || speaks):
+		return Wait, ""
+	case c.Late && (speaks || c.Led || c.Taken):
+		return Unavailable, ""
 	}
-	return Silent
+	return Silent, ""
 }
 
 // Refusal returns the error that a verdict is answered with, nil for those that are no refusals.

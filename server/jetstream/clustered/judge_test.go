@@ -18,8 +18,23 @@ type view struct {
 
 func (v *view) Self() clustered.Node { return clustered.Node{ID: v.self} }
 func (v *view) Leads() bool          { return v.meta == v.self }
-func (v *view) Led() bool            { return v.meta != "" }
-func (v *view) Speaks() bool         { return v.self == "a" }
+func (v *view) MetaLeader() string {
+	if v.down[v.meta] {
+		return ""
+	}
+	return v.meta
+}
+
+func (v *view) Majority(a *clustered.Assignment) bool {
+	reached := 0
+	for _, p := range a.Peers {
+		if p == v.self || v.Online(p) {
+			reached++
+		}
+	}
+	return reached > len(a.Peers)/2
+}
+func (v *view) Speaks() bool { return v.self == "a" }
 func (v *view) Stream(account, name string) (*clustered.Assignment, bool) {
 	if account != "A" || name != "S" {
 		return nil, false
@@ -70,6 +85,9 @@ func TestJudge(t *testing.T) {
 		{"no leaders at all", api.CallStreamPurge, "S", "", "", nil, false, verdicts{wait, wait, wait, silent}},
 		{"no leaders at all for long", api.CallStreamPurge, "S", "", "", nil, true, verdicts{unavailable, silent, silent, silent}},
 		{"a leader that is gone", api.CallStreamInfo, "S", "a", "b", down("b"), false, verdicts{wait, answer, wait, silent}},
+		{"a leader alone", api.CallStreamInfo, "S", "d", "b", down("a", "c"), false, verdicts{silent, wait, silent, silent}},
+		{"a leader alone for long", api.CallStreamInfo, "S", "d", "b", down("a", "c"), true, verdicts{silent, unavailable, silent, silent}},
+		{"nobody but a leader for long", api.CallStreamPurge, "S", "", "b", down("a", "c", "d"), true, verdicts{silent, unavailable, silent, silent}},
 		{"all are gone", api.CallStreamInfo, "S", "d", "", down("a", "b", "c"), false, verdicts{wait, wait, wait, unreached}},
 		{"no such stream", api.CallStreamInfo, "X", "c", "", nil, false, verdicts{silent, silent, answer, silent}},
 		{"no such stream, no leader", api.CallStreamInfo, "X", "", "", nil, false, verdicts{wait, wait, wait, wait}},
@@ -80,12 +98,97 @@ func TestJudge(t *testing.T) {
 			for i, self := range []string{"a", "b", "c", "d"} {
 				v := &view{self: self, meta: tt.meta, leader: tt.leader, peers: []string{"a", "b", "c"}, down: tt.down}
 				c := clustered.Case{Endpoint: tt.endpoint, Account: "A", Stream: tt.stream, Led: tt.stream == "S" && tt.leader == self, Late: tt.late}
-				if got := clustered.Judge(v, c); got != tt.want[i] {
+				if got, _ := clustered.Judge(v, c); got != tt.want[i] {
 					t.Errorf("%s: got %d, want %d", self, got, tt.want[i])
 				}
 			}
 		})
 	}
+}
+
+// TestJudgeBy: who may have to answer in the place of another server knows who that is.
+func TestJudgeBy(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		endpoint     api.Endpoint
+		stream       string
+		meta, leader string
+		want         [4]string
+	}{
+		{"meta", api.CallStreamNames, "", "b", "", [4]string{"b", "", "b", "b"}},
+		{"meta, nobody", api.CallStreamNames, "", "", "", [4]string{}},
+		{"stream", api.CallConsumerInfo, "S", "d", "b", [4]string{"b", "", "b", "b"}},
+		{"stream, without a part in it", api.CallConsumerInfo, "S", "a", "b", [4]string{"b", "", "b", ""}},
+		{"stream, nobody", api.CallConsumerInfo, "S", "a", "", [4]string{}},
+		{"no such stream", api.CallStreamInfo, "X", "c", "", [4]string{"c", "c", "", "c"}},
+		{"everybody", api.CallMetaRescue, "", "c", "", [4]string{}},
+	} {
+		for i, self := range []string{"a", "b", "c", "d"} {
+			v := &view{self: self, meta: tt.meta, leader: tt.leader, peers: []string{"a", "b", "c"}}
+			c := clustered.Case{Endpoint: tt.endpoint, Account: "A", Stream: tt.stream, Led: tt.stream == "S" && tt.leader == self}
+			if verdict, by := clustered.Judge(v, c); by != tt.want[i] || by != "" && verdict != clustered.Silent {
+				t.Errorf("%s: %s says %d, answered by %q, want %q", tt.name, self, verdict, by, tt.want[i])
+			}
+		}
+	}
+}
+
+// TestJudgeLater goes through requests that were left to a server, which has gone since, or leads no more.
+func TestJudgeLater(t *testing.T) {
+	const silent, answer, wait, unavailable = clustered.Silent, clustered.Answer, clustered.Wait, clustered.Unavailable
+	down := map[string]bool{"b": true}
+	for _, tt := range []struct {
+		name         string
+		endpoint     api.Endpoint
+		stream       string
+		meta, leader string
+		late         bool
+		want         verdicts // b is not asked
+	}{
+		{"look, nobody yet", api.CallConsumerInfo, "S", "d", "b", false, verdicts{wait, silent, wait, wait}},
+		{"look, a new leader", api.CallConsumerInfo, "S", "d", "c", false, verdicts{silent, silent, answer, silent}},
+		{"look, nobody for long", api.CallConsumerInfo, "S", "d", "", true, verdicts{silent, silent, silent, unavailable}},
+		{"change, nobody yet", api.CallConsumerCreate, "S", "d", "b", false, verdicts{wait, silent, wait, unavailable}},
+		{"change, a new leader", api.CallStreamPurge, "S", "d", "c", false, verdicts{wait, silent, wait, unavailable}},
+		{"change, both leaders are gone", api.CallStreamPurge, "S", "b", "b", false, verdicts{unavailable, silent, wait, wait}},
+		{"change, for long", api.CallStreamPurge, "S", "d", "", true, verdicts{silent, silent, silent, unavailable}},
+		{"meta, look", api.CallStreamNames, "", "b", "", false, verdicts{wait, silent, wait, wait}},
+		{"meta, look, a new leader", api.CallStreamNames, "", "c", "", false, verdicts{silent, silent, answer, silent}},
+		{"meta, look, nobody for long", api.CallStreamNames, "", "b", "", true, verdicts{unavailable, silent, silent, silent}},
+		{"meta, change", api.CallStreamDelete, "S", "b", "", false, verdicts{unavailable, silent, wait, wait}},
+		{"meta, change, a new leader", api.CallStreamCreate, "S", "c", "", false, verdicts{wait, silent, unavailable, wait}},
+	} {
+		for i, self := range []string{"a", "b", "c", "d"} {
+			v := &view{self: self, meta: tt.meta, leader: tt.leader, peers: []string{"a", "b", "c"}, down: down}
+			c := clustered.Case{
+				Endpoint: tt.endpoint, Account: "A", Stream: tt.stream, Led: tt.stream == "S" && tt.leader == self, Late: tt.late, Orphaned: true,
+			}
+			if got, _ := clustered.Judge(v, c); self != "b" && got != tt.want[i] {
+				t.Errorf("%s: %s: got %d, want %d", tt.name, self, got, tt.want[i])
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		leader string
+		late   bool
+		want   clustered.Verdict
+	}{
+		"nobody leads":          {"", false, wait},
+		"nobody leads for long": {"", true, unavailable},
+		"another one leads":     {"c", false, unavailable},
+		"with a majority again": {"b", false, answer},
+	} {
+		v := &view{self: "b", meta: "d", leader: tt.leader, peers: []string{"a", "b", "c"}}
+		c := clustered.Case{Endpoint: api.CallConsumerInfo, Account: "A", Stream: "S", Led: tt.leader == "b", Late: tt.late, Taken: true}
+		if got, _ := clustered.Judge(v, c); got != tt.want {
+			t.Errorf("taken, %s: got %d, want %d", name, got, tt.want)
+		}
+	}
+}
+
+// TestRefusal: who is refused learns why.
+func TestRefusal(t *testing.T) {
+	const answer, unavailable, unreached = clustered.Answer, clustered.Unavailable, clustered.Unreachable
 	for v, code := range map[clustered.Verdict]int{unavailable: 10008, unreached: 10118} {
 		if e := v.Refusal(); e == nil || e.ErrCode != code {
 			t.Errorf("verdict %d: got %v, want %d", v, e, code)

@@ -28,8 +28,9 @@ import (
 )
 
 const (
-	// LeaderWait is how long a stream that is new, or about to be changed, may take to have a leader.
-	LeaderWait = 5 * time.Second
+	// LeaderWait is how long a stream that is new, or about to be changed, may take to have a leader: less than the 5 s within which
+	// a request without a leader is refused.
+	LeaderWait = 4500 * time.Millisecond
 	// gatherWait is how long it is waited for what other servers have. What is missing then is said to be.
 	gatherWait = 2 * time.Second
 	// knownWait is how long it is waited for other servers to know what was decided.

@@ -38,7 +38,7 @@ func MetaCluster(r *replication.Replication) *monitor.MetaCluster {
 	switch err := r.Err(); {
 	case err != nil:
 		m.Waiting = "JetStream has not established contact with a meta leader: " + err.Error()
-	case !r.Led():
+	case r.MetaLeader() == "":
 		m.Waiting = "JetStream has not established contact with a meta leader"
 	}
 	return m
