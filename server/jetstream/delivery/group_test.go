@@ -214,3 +214,10 @@ func (g *group) close() {
 		}
 	}
 }
+
+// committed is how many entries there were.
+func (g *group) committed() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.entries
+}

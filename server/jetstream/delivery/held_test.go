@@ -107,7 +107,7 @@ func TestOneCommitServesMany(t *testing.T) {
 		messages = append(messages, fmt.Sprint(i))
 	}
 	heldUp(t, explicit(), messages, func(t *testing.T, w *world) {
-		before := w.group.entries
+		before := w.group.committed()
 		for i := range 100 {
 			w.pull("inbox", "2")
 			if i == 0 {
@@ -117,7 +117,7 @@ func TestOneCommitServesMany(t *testing.T) {
 		w.group.hold(false)
 		w.wait()
 		w.got("inbox", messages...)
-		if got := w.group.entries - before; got > 2 {
+		if got := w.group.committed() - before; got > 2 {
 			t.Errorf("%d commits, want 2 at most", got)
 		}
 	})
@@ -360,7 +360,7 @@ func TestAcknowledgementsGoWithDeliveries(t *testing.T) {
 				w.net.subscribe("reply")
 				w.pull("inbox", "2")
 				m := w.got("inbox", "1", "2")
-				before := w.group.entries
+				before := w.group.committed()
 				for i := range m {
 					a := m[i].ack(t)
 					w.stream.Ack("c", delivery.Ack{Subject: a, Reply: test.reply})
@@ -372,12 +372,12 @@ func TestAcknowledgementsGoWithDeliveries(t *testing.T) {
 					w.pull("inbox", "2")
 				}
 				w.wait()
-				if got := w.group.entries - before; got != test.entries {
+				if got := w.group.committed() - before; got != test.entries {
 					t.Errorf("%d entries at once, want %d", got, test.entries)
 				}
-				before = w.group.entries
+				before = w.group.committed()
 				w.pass(10 * time.Millisecond)
-				if got := w.group.entries - before; got != test.later {
+				if got := w.group.committed() - before; got != test.later {
 					t.Errorf("%d entries after a moment, want %d", got, test.later)
 				}
 			})
