@@ -33,6 +33,7 @@ func (w *batchesLoad) setup(ctx context.Context) error {
 	return w.create(ctx, cfg)
 }
 
+// run has each process send batch after batch. The rate of the load counts batches here, not messages.
 func (w *batchesLoad) run(ctx context.Context) error {
 	return w.work(ctx, w.cfg.Processes, func(ctx context.Context, c *client) {
 		every := time.Duration(w.cfg.Processes) * time.Second / 2

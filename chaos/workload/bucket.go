@@ -33,6 +33,7 @@ const (
 
 func openBucket(l *load) part { return &bucketLoad{load: l} }
 
+// setup makes the bucket by the library, so that it is configured as any other bucket.
 func (w *bucketLoad) setup(ctx context.Context) error {
 	return w.anywhere(ctx, func(c *client) error {
 		return c.try(ctx, "create bucket "+bucketName, func(ctx context.Context) error {
@@ -42,6 +43,7 @@ func (w *bucketLoad) setup(ctx context.Context) error {
 	})
 }
 
+// run starts the watchers, which stay until what they know can be compared with what is stored.
 func (w *bucketLoad) run(ctx context.Context) (err error) {
 	ending, end := context.WithCancel(context.Background())
 	w.end = end
@@ -79,6 +81,8 @@ func (w *bucketLoad) put(ctx context.Context, c *client) {
 	})
 }
 
+// finish lets the watchers come to the last revision. Where the replicas do not settle nobody knows that one, and no watcher says that it
+// was there to the end.
 func (w *bucketLoad) finish(ctx context.Context) (err error) {
 	if w.watchers != nil {
 		var r rest
@@ -95,6 +99,7 @@ func (w *bucketLoad) finish(ctx context.Context) (err error) {
 	return errors.Join(err, w.finals(ctx, BucketStream, bucketKey, true))
 }
 
+// bucketKey is the key of a bucket's subject.
 func bucketKey(subject string) string { return strings.TrimPrefix(subject, bucketSubject) }
 
 // until is the revision at which watchers end.
@@ -113,6 +118,7 @@ type watcher struct {
 	last uint64 // the highest of them
 }
 
+// run watches until it is done or ctx ends, however often it has to begin again.
 func (v *watcher) run(ctx, ending context.Context) {
 	for v.connected(ctx) {
 		v.follow(ctx, ending)

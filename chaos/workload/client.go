@@ -14,13 +14,16 @@ import (
 )
 
 // client is one process: a connection to one server, used by one goroutine.
+//
+// The connection is given up for another one only by its own goroutine (see crash of worker). What others may look at meanwhile is the
+// progress, which has a mutex of its own.
 type client struct {
 	load    *load
 	process int
-	node    Node
+	node    Node // its place; who is there may change, see at
 	nc      *nats.Conn
 	js      jetstream.JetStream
-	chance  *rand.Rand
+	chance  *rand.Rand // of the load's seed and the process
 
 	values   int // how many it has made
 	pace     pace

@@ -54,6 +54,7 @@ func serial(value string) int {
 	return n
 }
 
+// setup makes the three streams. All are work queues: what is in one of them has not been dealt with.
 func (w *deadLettersLoad) setup(ctx context.Context) error {
 	advice := "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES." + DeadQueueStream + "." + deadWorkers
 	for _, s := range []struct{ name, subject, consumer, filter string }{
@@ -196,6 +197,7 @@ func (h *worker) redrive(ctx context.Context, t task) bool {
 	return h.ack(ctx, t)
 }
 
+// finish lets workers, janitors and redrivers come to an end, sweeps up what nobody was told of, and reads what is left.
 func (w *deadLettersLoad) finish(ctx context.Context) error {
 	start := w.now()
 	working, done := half(ctx)

@@ -28,6 +28,7 @@ func (w *dedupLoad) setup(ctx context.Context) error {
 	return w.create(ctx, w.stream(DedupStream, "w4.>"))
 }
 
+// run gives each process a second connection, so that the same value comes from two servers.
 func (w *dedupLoad) run(ctx context.Context) error {
 	return w.work(ctx, w.cfg.Processes, func(ctx context.Context, c *client) {
 		twin, err := c.twin()

@@ -23,6 +23,7 @@ func openKeyed(l *load) part { return &keyedLoad{load: l} }
 func keyedSubject(key int) string  { return fmt.Sprintf("w7.%d", key) }
 func keyedConsumer(key int) string { return fmt.Sprintf("key-%d", key) }
 
+// setup makes a consumer for each key, of which one message may be on its way.
 func (w *keyedLoad) setup(ctx context.Context) error {
 	if err := w.create(ctx, w.stream(KeyedStream, "w7.>")); err != nil {
 		return err
@@ -37,6 +38,7 @@ func (w *keyedLoad) setup(ctx context.Context) error {
 	return nil
 }
 
+// run has half of the processes write, and starts a member of the group for each of the others.
 func (w *keyedLoad) run(ctx context.Context) (err error) {
 	writers, workers := w.halves()
 	steady := make(chan struct{}, 1) // who puts something in is steady
@@ -100,6 +102,7 @@ func (m *member) process(ctx context.Context, h *worker, t task) bool {
 	return h.ack(ctx, t)
 }
 
+// finish has careful workers take over from the group, key by key, and looks at what is stored: all of it, since nothing removes it.
 func (w *keyedLoad) finish(ctx context.Context) error {
 	var group sync.WaitGroup
 	all := make([]error, w.cfg.Keys)

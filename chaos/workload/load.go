@@ -20,6 +20,7 @@ type load struct {
 	crews   []*crew
 }
 
+// newLoad makes a load without clients.
 func newLoad(name string, cfg Config) *load { return &load{name: name, cfg: cfg} }
 
 // now is the time of the history.
@@ -54,11 +55,12 @@ func (l *load) alone(i int, work func(*client) error) error {
 	return work(c)
 }
 
-// A crew is some clients that do the same, until they are told to stop or are done.
+// A crew is some clients that do the same, until they are told to stop or are done. Its goroutines own the clients; the crew's own
+// methods may be called by several others at the same time, so that a load can be closed while somebody waits for it.
 type crew struct {
 	stop    context.CancelFunc
 	working sync.WaitGroup
-	watch   *watchdog
+	watch   *watchdog // looks until the last client has finished
 	once    sync.Once
 }
 

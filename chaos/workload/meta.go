@@ -23,6 +23,7 @@ const (
 
 func openMeta(l *load) part { return &metaLoad{l} }
 
+// setup makes the stream that stays. That is an operation like those of the run, since it is listed like any other stream.
 func (w *metaLoad) setup(ctx context.Context) error {
 	return w.anywhere(ctx, func(c *client) error {
 		value := c.value()
@@ -96,6 +97,7 @@ func (w *metaLoad) publish(ctx context.Context, c *client, stream string) {
 // second is the error of a call.
 func second[T any](_ T, err error) error { return err }
 
+// finish asks each server what there is, and reads the streams that the last one names.
 func (w *metaLoad) finish(ctx context.Context) error {
 	var all []error
 	var there []string

@@ -23,12 +23,14 @@ type orderedLoad struct {
 	last uint64     // where the end is, once that is known
 }
 
+// openOrdered makes the load of W2.
 func openOrdered(l *load) part { return &orderedLoad{load: l} }
 
 func (w *orderedLoad) setup(ctx context.Context) error {
 	return w.create(ctx, w.stream(OrderedStream, "w2.>"))
 }
 
+// run starts the readers, which stay when the writers have gone: they are to come to the end of what is there in the end.
 func (w *orderedLoad) run(ctx context.Context) (err error) {
 	ending, end := context.WithCancel(context.Background())
 	w.end = end
@@ -42,6 +44,8 @@ func (w *orderedLoad) run(ctx context.Context) (err error) {
 	return w.work(ctx, w.cfg.Processes, writer(OrderedStream, keyed("w2")))
 }
 
+// finish lets the readers come to the end of the stream. Where the replicas do not settle nobody knows the end, and the readers are
+// left as they are.
 func (w *orderedLoad) finish(ctx context.Context) (err error) {
 	if w.readers != nil {
 		var r rest
@@ -87,6 +91,7 @@ func (r *reader) run(ctx, ending context.Context) {
 	}
 }
 
+// where is the sequence that was read last.
 func (r *reader) where() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

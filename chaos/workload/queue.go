@@ -21,6 +21,7 @@ const (
 
 func openQueue(l *load) part { return &queueLoad{l} }
 
+// setup makes the stream and its consumer, which gives up nothing: what is not acknowledged comes again for ever.
 func (w *queueLoad) setup(ctx context.Context) error {
 	cfg := w.stream(QueueStream, "w3.>")
 	cfg.Retention = jetstream.WorkQueuePolicy
@@ -35,6 +36,7 @@ func (l *load) sharedBy(name string) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{Durable: name, AckPolicy: jetstream.AckExplicitPolicy, AckWait: l.cfg.AckWait, MaxAckPending: 1000}
 }
 
+// run has half of the processes write, and the other half work, carelessly. The workers end with the writers.
 func (w *queueLoad) run(ctx context.Context) error {
 	writers, workers := w.halves()
 	k, err := w.start(ctx, workers, !rated, func(ctx context.Context, c *client) {
@@ -51,6 +53,7 @@ func (w *queueLoad) run(ctx context.Context) error {
 	return err
 }
 
+// finish has all that is left acknowledged, and looks at what is stored nevertheless.
 func (w *queueLoad) finish(ctx context.Context) error {
 	err := w.empty(ctx, QueueStream, queueConsumer, "", 50)
 	return errors.Join(err, w.finals(ctx, QueueStream, subjectKey, false))
@@ -182,7 +185,7 @@ func (h *worker) send(t task, kind string, call func() error) {
 	h.client.end(o, err)
 }
 
-// nak gives a task back.
+// nak gives a task back. The server may deliver it again at once, to any worker.
 func (h *worker) nak(t task) { h.send(t, history.Nak, t.Nak) }
 
 // careless mostly acknowledges, and else does what workers do too: it has no confirmation, gives back, forgets, or crashes.

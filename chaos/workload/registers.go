@@ -29,6 +29,7 @@ func (w *registersLoad) setup(ctx context.Context) error {
 	return w.create(ctx, w.stream(RegistersStream, "w5.>"))
 }
 
+// run has each process remember the revisions that it has seen, as clients with a cache do: many of its changes are then refused.
 func (w *registersLoad) run(ctx context.Context) error {
 	return w.work(ctx, w.cfg.Processes, func(ctx context.Context, c *client) {
 		r := &registers{client: c, known: make(map[string]uint64)}

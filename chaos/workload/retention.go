@@ -64,6 +64,8 @@ func (w *retentionLoad) setup(ctx context.Context) error {
 	return nil
 }
 
+// run starts two workers for each consumer, who acknowledge all they get, and has the processes write. A writer deletes only what
+// it has published itself, so that it knows what it deletes.
 func (w *retentionLoad) run(ctx context.Context) error {
 	var crews []*crew
 	defer func() {
@@ -124,6 +126,7 @@ func (w *retentionLoad) purge(ctx context.Context, c *client, r *Retained, seque
 	_ = c.do(ctx, o, func(ctx context.Context, _ *history.Operation) error { return c.request(ctx, subject, request, nil) })
 }
 
+// finish has all acknowledged that goes by interest, and reads what is left of each stream.
 func (w *retentionLoad) finish(ctx context.Context) error {
 	var all []error
 	for _, r := range w.streams {

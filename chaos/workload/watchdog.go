@@ -41,6 +41,7 @@ func (p *progress) end(now time.Duration, answered bool) {
 // idle notes that there is nothing to do, which the server has said.
 func (p *progress) idle(now time.Duration) { p.end(now, true) }
 
+// leave notes that the client does not work any more, and so cannot stall.
 func (p *progress) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,6 +125,7 @@ func (p *probe) run(ctx context.Context, now func() time.Duration) {
 	}
 }
 
+// note notes what came of a ping that was sent at a time.
 func (p *probe) note(there bool, now time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,6 +135,7 @@ func (p *probe) note(there bool, now time.Duration) {
 	p.there = there
 }
 
+// answers tells whether the server answers, and since when without a gap.
 func (p *probe) answers() (since time.Duration, there bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -68,6 +68,7 @@ type Config struct {
 // ProcessesMax is how many numbers of processes a workload may use.
 const ProcessesMax = 10000
 
+// withDefaults checks what cannot be, and sets what is not set.
 func (c Config) withDefaults() (Config, error) {
 	switch {
 	case len(c.Nodes) == 0:
