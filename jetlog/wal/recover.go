@@ -39,6 +39,9 @@ func (r *recovery) recover() error {
 	if err := r.join(); err != nil {
 		return err
 	}
+	if err := r.shortened(); err != nil {
+		return err
+	}
 	return r.judge()
 }
 

@@ -34,7 +34,9 @@ func (r *recovery) settle() error {
 			r.used = i + 1
 		}
 	}
-	r.forgive(held)
+	if err := r.forgive(held); err != nil {
+		return err
+	}
 	switch n := len(r.segments); {
 	case n == 0:
 	case held < 0 && r.segments[0].number > 1:
@@ -46,10 +48,10 @@ func (r *recovery) settle() error {
 }
 
 // forgive looks at the segments behind the last one that was used for sure. Segments are used in the order of
-// their numbers, and the first batch stands right behind the header. So one with zeros there was not used,
+// their numbers, and the first batch stands right behind the header. So one with no batch there was not used,
 // and neither was any behind it. What is missing, or too short to show that, is damage if the log may have
 // gone on in it; otherwise it is noted and made again.
-func (r *recovery) forgive(held int) {
+func (r *recovery) forgive(held int) error {
 	begun := r.begun(held)
 	for i := held + 1; i < len(r.segments); i++ {
 		s := r.segments[i]
@@ -66,8 +68,12 @@ func (r *recovery) forgive(held int) {
 		if s.short {
 			reason = s.tooShort()
 		}
+		goesOn, err := s.goesOn(r.maker.fs)
+		if err != nil {
+			return err
+		}
 		switch {
-		case reason != "" && begun && s.bytes < segmentHeader+batchHeader:
+		case reason != "" && begun && goesOn:
 			s.damage, r.used = reason, i+1
 			continue
 		case reason != "":
@@ -76,6 +82,7 @@ func (r *recovery) forgive(held int) {
 		}
 		begun = false
 	}
+	return nil
 }
 
 // begun reports whether the log may have gone on behind a segment. It does when a batch does not fit in: that
@@ -95,6 +102,46 @@ func (r *recovery) note(number uint64, what string) {
 }
 
 func (s *scanned) tooShort() string { return fmt.Sprintf("the file has %d bytes only", s.bytes) }
+
+// shortened looks for segments that have lost their end. A file is made in full before it is used, so no crash makes it shorter:
+// if it is, batches may be gone behind the last one. Only where there is room for a batch header, and none, was none. What follows in
+// later segments says nothing: it may have been written when the end was gone already, and each start must find the same until the
+// segment is given up.
+func (r *recovery) shortened() error {
+	for _, s := range r.segments {
+		if !s.short || s.last == 0 || s.closing > 0 {
+			continue
+		}
+		goesOn, err := s.goesOn(r.maker.fs)
+		if err != nil {
+			return err
+		}
+		if goesOn {
+			g := gap{path: s.path, number: s.number, holder: s.number, reason: s.tooShort(), certain: true}
+			g.offset, g.first, g.last = s.end, s.last+1, s.last
+			r.gaps = append(r.gaps, g)
+		}
+	}
+	return nil
+}
+
+// goesOn reports whether there may have been a batch behind the last one, or the first one, of a file that is too short: its header is
+// there, or there is no room for it.
+func (s *scanned) goesOn(fs vfs.FS) (goesOn bool, err error) {
+	err = withWindow(fs, s.path, s.number, func(w *window) error {
+		b, err := w.view(s.end, batchHeader)
+		if err != nil {
+			return err
+		}
+		_, headed := decodeHeader(b, w.number, s.end, headerRoom)
+		goesOn = headed || len(b) < batchHeader
+		return nil
+	})
+	return goesOn, err
+}
+
+// headerRoom is where every batch fits in: its header counts, whatever of it is there.
+const headerRoom = 1 << 40
 
 // blank reports whether the header of a segment is damaged and nothing but zeros stands behind it.
 func (s *scanned) blank(fs vfs.FS) (blank bool, err error) {

@@ -257,3 +257,37 @@ func TestAllPreparedAreMissing(t *testing.T) {
 		t.Errorf("%d records of %d, damage %v, notes %q", len(got), len(want), r.Damage, r.Notes)
 	}
 }
+
+// TestShortenedEnd cuts off the end of the segment in which the log ends, at each place: what is missing then is damage, since no crash
+// makes a file shorter. What nothing was written in may be missing.
+func TestShortenedEnd(t *testing.T) {
+	for _, closed := range []bool{true, false} {
+		m, want := written(t, closed)
+		names := segmentNames(t, m)
+		name := names[len(names)-1]
+		whole := readFile(t, m, name)
+		used := int(usedBytes(t, m, name)+7) &^ 7
+		for n := wal.SegmentHeader; n <= len(whole); n += 8 {
+			m := m.Kill()
+			writeFile(t, m, name, whole[:n])
+			log, r := open(t, config(m))
+			got, err := entries(r)
+			ok(t, err)
+			ok(t, log.Close())
+			switch {
+			case len(got) < len(want) && len(r.Damage) == 0:
+				t.Errorf("closed=%v, cut to %d of %d: %d records of %d, and no damage", closed, n, used, len(got), len(want))
+			case n >= used+wal.BatchHeader && (len(r.Damage) > 0 || len(got) < len(want)):
+				t.Errorf("closed=%v, cut to %d of %d: %d records of %d, damage %v", closed, n, used, len(got), len(want), r.Damage)
+			}
+			if len(r.Damage) == 0 {
+				continue
+			}
+			again, r := open(t, config(m))
+			ok(t, again.Close())
+			if len(r.Damage) == 0 {
+				t.Errorf("closed=%v, cut to %d of %d: the damage is forgotten", closed, n, used)
+			}
+		}
+	}
+}
