@@ -126,18 +126,18 @@ func tell(t *testing.T, s *process.Server, orders ...string) string {
 		t.Fatal(err)
 	}
 	lines := bufio.NewReader(conn)
-	answers := ""
+	var answers strings.Builder
 	for i := range len(orders) + 1 {
 		line, err := lines.ReadString('\n')
 		if err != nil {
 			t.Fatal(err)
 		}
 		if i > 0 {
-			answers += line
+			answers.WriteString(line)
 		}
 		if i < len(orders) {
 			fmt.Fprintln(conn, orders[i])
 		}
 	}
-	return answers
+	return answers.String()
 }

@@ -1,0 +1,144 @@
+//go:build unix
+
+package fault_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"runnel/chaos/fault"
+	"runnel/chaos/history"
+	"runnel/chaos/process"
+)
+
+// carryOut does some steps to a cluster of three fake servers, and returns what is in the history then.
+func carryOut(t *testing.T, extra string, steps ...fault.Step) (*process.Cluster, []history.Operation) {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	c, err := process.NewCluster(filepath.Join(dir, "servers"), process.Options{Program: process.Program{Path: path}, Extra: extra})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	h, err := history.Create(filepath.Join(dir, "history"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	if err := c.StartAll(ctx); err != nil {
+		t.Fatal(err)
+	}
+	r := fault.Runner{Cluster: c, History: h}
+	if err := r.Run(ctx, steps); err != nil {
+		t.Error(err)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Err(); err != nil {
+		t.Errorf("a server has ended, and nobody knew of it before: %v", err)
+	}
+	for _, s := range c.Servers() {
+		if _, up := s.PID(); !up {
+			t.Errorf("%s is down in the end", s.Name())
+		}
+		if lines, err := s.LogFaults(); err != nil || len(lines) > 0 {
+			t.Errorf("%s: %v, %q", s.Name(), err, lines)
+		}
+	}
+	ops, err := history.ReadFile(filepath.Join(dir, "history"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, ops
+}
+
+// whole reports whether the files of a fake server are as they were written.
+func whole(s *process.Server) bool {
+	for _, name := range []string{fakeLog, fakeNode} {
+		if text, err := os.ReadFile(filepath.Join(s.StoreDir(), name)); err != nil || !bytes.Equal(text, fakeContent) {
+			return false
+		}
+	}
+	return true
+}
+
+// step is a short fault of the second server, one of many by number.
+func step(kind string, number int) fault.Step {
+	return fault.Step{Kind: kind, At: time.Duration(number), For: 20 * time.Millisecond, Servers: []int{1}}
+}
+
+// TestDamages: a server that takes no notice of damage keeps it, and one that refuses gets an empty disk. The history has what was done.
+func TestDamages(t *testing.T) {
+	const wiped = "given an empty disk"
+	for _, extra := range []string{"", "# strict\n", "# frail\n"} {
+		for kind, file := range map[string]string{"damage-wal": fakeLog, "damage-meta": fakeNode, "damage-any": "runnel"} {
+			t.Run(strings.TrimSpace(extra)+" "+kind, func(t *testing.T) {
+				t.Parallel()
+				c, ops := carryOut(t, extra, step(kind, 1))
+				if len(ops) != 1 || ops[0].Kind != history.Fault || ops[0].Node != "n2" || ops[0].Value != kind {
+					t.Fatalf("got %v, want one fault of n2", ops)
+				}
+				o := ops[0]
+				if strings.Contains(o.Error, "there is nothing to damage") {
+					return // nothing changes here, so nothing rolls back
+				}
+				if o.Result != history.OK || !strings.HasPrefix(o.Key, file) || strings.Contains(o.Key, wiped) != (extra != "") {
+					t.Errorf("got %v, %q %s, want file %s, and wiped: %v", o.Result, o.Key, o.Error, file, extra != "")
+				}
+				for i, s := range c.Servers() {
+					if got, want := whole(s), i != 1 || extra != ""; got != want {
+						t.Errorf("the files of %s are whole: %v, want %v", s.Name(), got, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A class of which there are no files: that is an error of the fault, and the server is back.
+func TestDamageOfNothing(t *testing.T) {
+	c, ops := carryOut(t, "", step("damage-files", 1))
+	if len(ops) != 1 || ops[0].Result != history.Failed || !strings.Contains(ops[0].Error, "nothing to damage") || !whole(c.Servers()[1]) {
+		t.Errorf("got %v, want one that failed", ops)
+	}
+}
+
+// TestDisksFail: what is done to the disk of a server is undone, and it has its files.
+func TestDisksFail(t *testing.T) {
+	for _, kind := range []string{"disk-eio", "disk-full", "disk-read-only", "forget"} {
+		t.Run(kind, func(t *testing.T) {
+			kinds, err := fault.Find(kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := kinds[0].Missing(runnerOf(t, 3, process.Incumbent)); err != nil {
+				t.Skipf("not runnable here: %v", err)
+			}
+			c, ops := carryOut(t, "", step(kind, 1))
+			if len(ops) != 1 || ops[0].Result != history.OK || ops[0].Node != "n2" {
+				t.Errorf("got %v, want one fault of n2", ops)
+			}
+			s := c.Servers()[1]
+			if !whole(s) {
+				t.Error("its files are not as they were")
+			}
+			if rest, _ := filepath.Glob(s.StoreDir() + ".*"); len(rest) > 0 {
+				t.Errorf("%v is left", rest)
+			}
+			if err := os.WriteFile(filepath.Join(s.StoreDir(), "new"), nil, 0o600); err != nil {
+				t.Errorf("its disk is not as it was: %v", err)
+			}
+		})
+	}
+}
