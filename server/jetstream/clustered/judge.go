@@ -74,15 +74,14 @@ func Judge(v View, c Case) (verdict Verdict, by string) {
 			return judgeStream(v, a, c)
 		}
 	}
-	leader := v.MetaLeader()
-	switch {
+	switch leader := v.MetaLeader(); {
 	case v.Leads():
 		return Answer, ""
-	case leader != "":
+	case leader != "" && leader != v.Self().ID:
 		return Silent, leader
 	case !c.Late:
-		return Wait, ""
-	case v.Speaks():
+		return Wait, "" // also where this server leads, and does not know yet all that was decided before
+	case speaks(v):
 		return Unavailable, ""
 	}
 	return Silent, ""
@@ -100,8 +99,11 @@ func judgeOrphan(v View, late bool) Verdict {
 	return Silent
 }
 
-// speaks tells whether this server says for a stream that nobody leads it.
-func speaks(v View) bool { return v.Leads() || v.MetaLeader() == "" && v.Speaks() }
+// speaks tells whether this server is the one that says that nobody leads.
+func speaks(v View) bool {
+	leader := v.MetaLeader()
+	return v.Leads() || leader == v.Self().ID || leader == "" && v.Speaks()
+}
 
 // judgeStream is Judge for a call about a stream that is not led here, or without a majority.
 func judgeStream(v View, a *Assignment, c Case) (verdict Verdict, by string) {
@@ -126,7 +128,7 @@ func judgeStream(v View, a *Assignment, c Case) (verdict Verdict, by string) {
 		return Unreachable, ""
 	case !c.Late && (has || speaks):
 		return Wait, ""
-	case c.Late && (speaks || c.Led || c.Taken):
+	case c.Late && (speaks || c.Taken || leader == self):
 		return Unavailable, ""
 	}
 	return Silent, ""

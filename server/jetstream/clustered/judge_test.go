@@ -14,10 +14,11 @@ type view struct {
 	self, meta, leader string // nodes; meta and leader are empty for none
 	peers              []string
 	down               map[string]bool
+	behind             bool // the server that leads the meta group does not know yet all that was decided
 }
 
 func (v *view) Self() clustered.Node { return clustered.Node{ID: v.self} }
-func (v *view) Leads() bool          { return v.meta == v.self }
+func (v *view) Leads() bool          { return v.meta == v.self && !v.behind }
 func (v *view) MetaLeader() string {
 	if v.down[v.meta] {
 		return ""
@@ -196,5 +197,30 @@ func TestRefusal(t *testing.T) {
 	}
 	if e := answer.Refusal(); e != nil {
 		t.Errorf("an answer is refused with %v", e)
+	}
+}
+
+// TestJudgeElected: a server that has just been elected waits until it can answer, and refuses if that takes too long.
+func TestJudgeElected(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		endpoint     api.Endpoint
+		stream       string
+		late, orphan bool
+		want         verdicts
+	}{
+		{"meta", api.CallStreamNames, "", false, false, verdicts{clustered.Silent, clustered.Silent, clustered.Wait, clustered.Silent}},
+		{"meta, left by another", api.CallStreamNames, "", false, true, verdicts{clustered.Silent, clustered.Silent, clustered.Wait, clustered.Silent}},
+		{"meta, for long", api.CallStreamNames, "", true, false, verdicts{clustered.Silent, clustered.Silent, clustered.Unavailable, clustered.Silent}},
+		{"stream", api.CallConsumerInfo, "S", false, false, verdicts{clustered.Silent, clustered.Wait, clustered.Silent, clustered.Silent}},
+		{"stream, for long", api.CallConsumerInfo, "S", true, false, verdicts{clustered.Silent, clustered.Unavailable, clustered.Silent, clustered.Silent}},
+	} {
+		for i, self := range []string{"a", "b", "c", "d"} {
+			v := &view{self: self, meta: "c", leader: "b", peers: []string{"a", "b", "c"}, behind: true}
+			c := clustered.Case{Endpoint: tt.endpoint, Account: "A", Stream: tt.stream, Late: tt.late, Orphaned: tt.orphan}
+			if got, _ := clustered.Judge(v, c); got != tt.want[i] {
+				t.Errorf("%s: %s: got %d, want %d", tt.name, self, got, tt.want[i])
+			}
+		}
 	}
 }
