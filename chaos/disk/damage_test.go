@@ -215,3 +215,55 @@ func TestCopyAndRestore(t *testing.T) {
 		t.Errorf("the copy is still there: %v", err)
 	}
 }
+
+// What was done can be read.
+func TestDamageText(t *testing.T) {
+	for want, d := range map[string]disk.Damage{
+		"f: bits flipped, byte:mask 17:80 5:01":                     {File: "f", Bits: []disk.Bit{{Offset: 17, Mask: 0x80}, {Offset: 5, Mask: 1}}},
+		"f: cut at byte 10, 90 are gone":                            {File: "f", Form: disk.Truncate, Offset: 10, Bytes: 90},
+		"f: 4096 bytes from 8192 on are as they were some time ago": {File: "f", Form: disk.RollBack, Offset: 8192, Bytes: 4096},
+		"f: emptied, 7 bytes are gone":                              {File: "f", Form: disk.Empty, Bytes: 7},
+		"f: removed, with 7 bytes":                                  {File: "f", Form: disk.Remove, Bytes: 7},
+	} {
+		if got := d.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Lengths that are cut off are mostly short, and some are not.
+func TestTruncateMostlyLittle(t *testing.T) {
+	little, much := 0, 0
+	for seed := range uint64(60) {
+		f := disk.Folder{Dir: lay(t, map[disk.Class][]string{disk.Log: ours[disk.Log][:1]}, page), Dialect: process.Runnel, Random: rand.New(rand.NewPCG(seed, 9))}
+		d, err := f.Damage(disk.Log, disk.Truncate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case d.Bytes <= 64:
+			little++
+		case d.Bytes > 1024:
+			much++
+		}
+	}
+	if little < 20 || much < 3 {
+		t.Errorf("%d of 60 lose at most 64 bytes of 4096, and %d more than 1024", little, much)
+	}
+}
+
+// A server that has no folder cannot be damaged or copied, and that is said.
+func TestNoFolder(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none")
+	f := disk.Folder{Dir: none, Dialect: process.Runnel, Random: rand.New(rand.NewPCG(1, 1))}
+	if _, err := f.Damage(disk.Any, disk.Flip); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("damage: got %v", err)
+	}
+	if err := disk.Copy(none, none+".copy"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("copy: got %v", err)
+	}
+	f = disk.Folder{Dir: lay(t, ours, page), Dialect: process.Runnel, Older: none, Random: rand.New(rand.NewPCG(1, 1))}
+	if _, err := f.Damage(disk.Any, disk.RollBack); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("roll back to nothing: got %v", err)
+	}
+}

@@ -142,6 +142,8 @@ func again(ctx context.Context, r *Runner, s *process.Server) error {
 	return errors.Join(s.Kill(), s.Start(ctx))
 }
 
+// failSyncs has calls to sync fail while the server runs. One that notices ends, and must never say again that the lost pages are safe; one
+// that does not is killed in the end, as if somebody had seen it.
 func failSyncs(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
 	if err := r.settle(ctx); err != nil {
 		return err
@@ -165,6 +167,8 @@ func failSyncs(ctx context.Context, r *Runner, s Step, servers []*process.Server
 	return errors.Join(err, r.settle(ctx))
 }
 
+// fill moves the server to a small disk, which becomes full when the server is well there, has room again, and is given up for the old one.
+// That the server ends, refuses or hands over what it leads is all right.
 func fill(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
 	victim := servers[0]
 	if err := errors.Join(r.settle(ctx), victim.Stop(ctx)); err != nil {
@@ -195,6 +199,7 @@ func fill(ctx context.Context, r *Runner, s Step, servers []*process.Server) err
 	return errors.Join(err, r.settle(ctx))
 }
 
+// readOnly has nobody make or open a file, while those that are open can be written.
 func readOnly(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
 	victim := servers[0]
 	if err := errors.Join(r.settle(ctx), victim.ExpectEnd()); err != nil {
@@ -217,6 +222,7 @@ func unforgetting(r *Runner) error {
 	return disk.Tracing()
 }
 
+// forget has a server lose what it has written during the step. Whether it has synced is known only in the end: then this step was none.
 func forget(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
 	victim := servers[0]
 	f, err := disk.BeginForgetting(ctx, victim, victim.StoreDir()+".kept")
