@@ -184,7 +184,7 @@ var layers = []layer{
 	// 6: thin mains, and what knows a server only over the wire.
 	{"bench/verify", "", ""},
 	{"bench", "bench/verify", natsgo + " " + hdr},
-	{"chaos/powercut", "conf jetlog/vfs cluster/meta cluster/meta/metatest server chaos/network", raft},
+	{"chaos/powercut", "conf jetlog/store jetlog/vfs cluster/meta cluster/meta/metatest server chaos/network", raft},
 	{"chaos/history", "", ""},
 	{"chaos/disk", "chaos/process", ""},
 	{"chaos/fault", "chaos/disk chaos/history chaos/process", natsgo},

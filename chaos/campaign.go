@@ -42,7 +42,8 @@ const (
 // where nobody is that servers hear of one another.
 var unreachable = regexp.MustCompile(`trying to connect to route|cannot connect with another server`)
 
-// campaign is one that runs.
+// campaign is one that runs. One goroutine leads it through its parts; the workloads have theirs, and the ends of servers that nobody asked
+// for come from yet others.
 type campaign struct {
 	Options
 	began   time.Time
@@ -207,6 +208,8 @@ func (c *campaign) harm(ctx context.Context) error {
 	c.Tell(fmt.Sprintf("%d workloads for %v, %d faults, seed %d", len(c.loads), c.Length, len(c.plan), c.Seed))
 	limited, cancel := context.WithTimeout(ctx, c.Length)
 	defer cancel()
+	// The plan may end before the load does, which then goes on with a cluster that is well; and the load ends in the middle of a
+	// fault, which is undone at once.
 	load := make(chan error, 1)
 	go func() { load <- c.each(func(w workload.Workload) error { return w.Run(limited) }) }()
 	err = r.Run(limited, c.plan)

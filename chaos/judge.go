@@ -9,7 +9,8 @@ import (
 	"runnel/chaos/workload"
 )
 
-// Times of the checks.
+// Times of the checks. They are long where the machine may be slow, as a check that cries wolf is of no use, and short enough for
+// what people would notice.
 const (
 	// graceTime is how long an old leader may not know of what a new one has confirmed, and what it has sent may be on its way.
 	graceTime = 15 * time.Second
@@ -82,10 +83,11 @@ func judgeRetention(ops []history.Operation) (found []check.Finding) {
 	return found
 }
 
-// stalls are clients that came to nothing at a server that answered.
+// stalls are clients that came to nothing although their server answered. One that was not answered is not counted: its server may have
+// had nobody to agree with, and what must go on is for the check of liveness.
 func stalls(ops []history.Operation) (found []check.Finding) {
 	for _, o := range ops {
-		if o.Kind == history.Stall {
+		if o.Kind == history.Stall && o.Result == history.Failed {
 			found = append(found, check.Finding{
 				Kind: check.Stalled, Workload: o.Workload, Stream: o.Stream, Node: o.Node, Text: o.Value + ": " + o.Error, Count: 1,
 				Operations: []history.Operation{o},

@@ -22,7 +22,7 @@ func Print(w io.Writer, r *report.Run) {
 		fmt.Fprintln(w)
 		fmt.Fprintln(t, "stream\tat\tby\tacknowledged\tread\tlost\tunexpected\trecovered\t")
 		for _, s := range r.Sets {
-			at, by := s.Node, "consumer"
+			at, by := s.Node, "consumer" // a server is read in two ways, which must show the same
 			switch {
 			case at == "":
 				at, by = "all together", ""

@@ -2,6 +2,7 @@ package server
 
 import (
 	"runnel/cluster/meta"
+	"runnel/jetlog/store"
 	"runnel/jetlog/vfs"
 )
 
@@ -12,6 +13,8 @@ type Host struct {
 	Disk vfs.FS
 	// MetaLog opens the log of the meta group below a directory. Nil is a file, which has to be on the real disk.
 	MetaLog func(dir string) (meta.Store, error)
+	// Tune, if it is not nil, changes the sizes of a store that is about to be opened: small ones have it do often what it does seldom.
+	Tune func(*store.Config)
 }
 
 // complete fills in what was left out.

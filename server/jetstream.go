@@ -39,6 +39,9 @@ func (s *Server) openJetStream(o *conf.Options) error {
 		return fmt.Errorf("jetstream: %w", err)
 	}
 	cfg.FS, cfg.OnFailed = s.host.Disk, s.storeFailed
+	if s.host.Tune != nil {
+		s.host.Tune(&cfg)
+	}
 	began := time.Now()
 	opened, report, err := store.Open(cfg)
 	if err != nil {

@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"runnel/chaos/network"
 	"runnel/conf"
+	"runnel/jetlog/store"
 	"runnel/jetlog/vfs"
 	"runnel/server"
 )
@@ -122,7 +124,7 @@ func (c *Cluster) PowerOn(i int) error {
 		out = io.Discard
 	}
 	logger := slog.New(slog.NewTextHandler(out, nil)).With("node", c.Name(i))
-	s, err := server.OpenOn(server.Host{Disk: n.supply.FS(), MetaLog: n.supply.MetaLog}, o, logger)
+	s, err := server.OpenOn(server.Host{Disk: n.supply.FS(), MetaLog: n.supply.MetaLog, Tune: small}, o, logger)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", c.Name(i), err)
 	}
@@ -130,6 +132,12 @@ func (c *Cluster) PowerOn(i int) error {
 	c.network.Retarget(i, network.Target{Cluster: strings.TrimPrefix(s.ClusterURL(), "nats-route://"), Client: s.Addr().String()})
 	c.connect()
 	return nil
+}
+
+// small makes a store that begins files, and gets rid of them, all the time.
+func small(c *store.Config) {
+	c.LogBytes, c.LogSegmentBytes = 16<<20, 512<<10
+	c.FlushBytes, c.SegmentBytes, c.FlushAge = 512<<10, 1<<20, time.Second
 }
 
 // CutPower turns some servers off, all at the same instant. How much of what they had not synced is left, choose decides for each.
@@ -151,6 +159,17 @@ func (c *Cluster) CutPower(choose func(i int) vfs.Choice, servers ...int) {
 		})
 	}
 	c.connect()
+}
+
+// Arm has the power of a server go when it comes to a point, with what is left as choose decides, and closes the channel that
+// it returns when that has happened. Nothing else may be done with the cluster until then; to give up, disarm.
+func (c *Cluster) Arm(i int, p Point, choose vfs.Choice) (gone <-chan struct{}, disarm func()) {
+	supply, done := c.nodes[i].supply, make(chan struct{})
+	supply.Arm(p, func() {
+		c.CutPower(func(int) vfs.Choice { return choose }, i)
+		close(done)
+	})
+	return done, func() { supply.alarm.Store(nil) }
 }
 
 // Part cuts some servers off from the others, and from all clients, until it is called again: with nobody, to have all connected.

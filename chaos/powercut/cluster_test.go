@@ -3,6 +3,7 @@ package powercut_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 // start runs a cluster of three, with a stream on all of them and one on a single server.
 func start(t *testing.T) (*powercut.Cluster, jetstream.JetStream) {
 	t.Helper()
+	t.Parallel() // mostly they wait for elections
 	var log logBuffer
 	c, err := powercut.Start(powercut.Options{Servers: 3, Dir: t.TempDir(), Log: &log})
 	if err != nil {
@@ -76,7 +78,7 @@ func (l *logBuffer) keep(t *testing.T) {
 // synced is lost on each of them, as chance wants it, and nothing that was acknowledged.
 func TestAllLosePower(t *testing.T) {
 	c, js := start(t)
-	three, one := startLoad(t, c, "three", 8), startLoad(t, c, "one", 4)
+	three, one := startLoad(t, c, "three", 8, 0), startLoad(t, c, "one", 4, 0)
 	for seed := range uint64(cuts) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		goal := three.count() + 1 + r.IntN(400)
@@ -99,7 +101,7 @@ func TestAllLosePower(t *testing.T) {
 // synced, the third is cut off, and the first comes back.
 func TestForgetfulMajority(t *testing.T) {
 	c, js := start(t)
-	three := startLoad(t, c, "three", 8)
+	three := startLoad(t, c, "three", 8, 0)
 	lose := func(int) vfs.Choice { return vfs.Lose }
 	for round := range cuts {
 		away, forgetful, cutOff := round%3, (round+1)%3, (round+2)%3
@@ -123,7 +125,7 @@ func TestForgetfulMajority(t *testing.T) {
 // TestMinorityLosesPower turns one server off and on while the others go on, whichever leads.
 func TestMinorityLosesPower(t *testing.T) {
 	c, js := start(t)
-	three := startLoad(t, c, "three", 8)
+	three := startLoad(t, c, "three", 8, 0)
 	for seed := range uint64(cuts) {
 		i := int(seed) % 3
 		c.CutPower(func(int) vfs.Choice { return vfs.Random(seed) }, i)
@@ -154,4 +156,89 @@ func current(t *testing.T, js jetstream.JetStream, stream string) bool {
 		}
 	}
 	return true
+}
+
+// points are the places in the work of a server at which a cut is most likely to show what was forgotten.
+func points() []powercut.Point {
+	return []powercut.Point{
+		{Do: powercut.Write, Where: "/wal/", Skip: 20},
+		{Do: powercut.Write, Where: "/wal/", Skip: 20, After: true}, // appended, not synced
+		{Do: powercut.Sync, Where: "/wal/", Skip: 20},
+		{Do: powercut.Sync, Where: "/wal/", Skip: 20, After: true}, // synced, not acknowledged
+		{Do: powercut.Rename, Where: "/wal/"},
+		{Do: powercut.Rename, Where: "/wal/", After: true},
+		{Do: powercut.Create, Where: "/segments/", After: true},
+		{Do: powercut.Write, Where: "/segments/"},
+		{Do: powercut.Sync, Where: "/segments/"},
+		{Do: powercut.Sync, Where: "/segments/", After: true},
+		{Do: powercut.Rename, Where: "/segments/"},
+		{Do: powercut.Rename, Where: "/segments/", After: true},
+		{Do: powercut.SyncDir, Where: "/segments/"},
+		{Do: powercut.SyncDir, Where: "/segments/", After: true},
+		{Do: powercut.Write, Where: "/manifest"},
+		{Do: powercut.Sync, Where: "/manifest"},
+		{Do: powercut.Sync, Where: "/manifest", After: true},
+		{Do: powercut.Decide},
+		{Do: powercut.Decide, After: true},
+	}
+}
+
+// TestPoints has the power of one server go at each point, while the others go on. Files are written all
+// the time, since the stores are small, and streams come and go, so that there is something to decide.
+func TestPoints(t *testing.T) {
+	c, js := start(t)
+	three := startLoad(t, c, "three", 8, 4<<10)
+	busy(t, c)
+	for n, p := range points() {
+		if n%pointsStep != 0 {
+			continue
+		}
+		for attempt := range 3 { // not every server comes to every point
+			i := (n + attempt) % 3
+			gone, disarm := c.Arm(i, p, vfs.Random(uint64(n)))
+			select {
+			case <-gone:
+			case <-time.After(pointPatience):
+				disarm()
+				t.Logf("%s did not come to %v; %d messages", c.Name(i), p, three.count())
+				if attempt == 2 {
+					t.Errorf("no server came to %v", p)
+				}
+				continue
+			}
+			if err := c.PowerOn(i); err != nil {
+				t.Fatalf("%v: %v", p, err)
+			}
+			three.waitAck()
+			break
+		}
+	}
+	three.verify(js)
+}
+
+// pointPatience is how long a server may take to come to a point.
+const pointPatience = 20 * time.Second
+
+// busy makes and deletes streams until the test ends.
+func busy(t *testing.T, c *powercut.Cluster) {
+	js, err := jetstream.New(connect(t, c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var working sync.WaitGroup
+	working.Go(func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			name := fmt.Sprintf("short-%d", n%3)
+			limited, cancel := context.WithTimeout(ctx, 2*time.Second)
+			// Either may fail while servers come and go.
+			_, _ = js.CreateStream(limited, jetstream.StreamConfig{Name: name, Subjects: []string{name}, Replicas: 3})
+			_ = js.DeleteStream(limited, name)
+			cancel()
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		working.Wait()
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 type load struct {
 	t      *testing.T
 	stream string
+	size   int // of a message, at least
 	ctx    context.Context
 	stop   context.CancelFunc
 	ends   sync.WaitGroup
@@ -41,8 +43,8 @@ func connect(t *testing.T, c *powercut.Cluster) *nats.Conn {
 }
 
 // startLoad begins to publish to a stream, which is there.
-func startLoad(t *testing.T, c *powercut.Cluster, stream string, writers int) *load {
-	l := &load{t: t, stream: stream, acked: map[string]uint64{}, last: time.Now()}
+func startLoad(t *testing.T, c *powercut.Cluster, stream string, writers, size int) *load {
+	l := &load{t: t, stream: stream, size: size, acked: map[string]uint64{}, last: time.Now()}
 	l.ctx, l.stop = context.WithCancel(t.Context())
 	for w := range writers {
 		nc := connect(t, c)
@@ -52,13 +54,16 @@ func startLoad(t *testing.T, c *powercut.Cluster, stream string, writers int) *l
 }
 
 func (l *load) write(nc *nats.Conn, writer int) {
+	pace := time.NewTicker(5 * time.Millisecond) // what is published has to be read again in the end
+	defer pace.Stop()
 	for n := 0; l.ctx.Err() == nil; n++ {
+		<-pace.C
 		value := fmt.Sprintf("%d-%d", writer, n)
 		l.mu.Lock()
 		l.tried++
 		l.mu.Unlock()
 		ctx, cancel := context.WithTimeout(l.ctx, 2*time.Second)
-		m, err := nc.RequestWithContext(ctx, fmt.Sprintf("%s.%d", l.stream, writer), []byte(value))
+		m, err := nc.RequestWithContext(ctx, fmt.Sprintf("%s.%d", l.stream, writer), fmt.Appendf(nil, "%-*s", l.size, value))
 		cancel()
 		if err != nil {
 			continue // nobody knows whether it was stored
@@ -130,7 +135,7 @@ func (l *load) verify(js jetstream.JetStream) {
 		if meta.Sequence.Stream != next {
 			l.t.Fatalf("got message %d, want %d: the sequences have a gap", meta.Sequence.Stream, next)
 		}
-		stored[string(m.Data())] = next
+		stored[strings.TrimSpace(string(m.Data()))] = next
 	}
 	lost := 0
 	for value, sequence := range l.acked {

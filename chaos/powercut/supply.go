@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 
@@ -21,12 +22,19 @@ type Supply struct {
 	disk *vfs.Memory
 	log  *metatest.Store
 
-	mu  sync.RWMutex // held by whoever does something to the disk; guards off
-	off bool
+	alarm atomic.Pointer[alarm] // nil: for no point
+
+	mu   sync.RWMutex // held by whoever does something to the disk; guards off
+	off  bool
+	dark chan struct{} // closed when it goes off
 }
 
 // NewSupply returns one with an empty disk.
-func NewSupply() *Supply { return &Supply{disk: vfs.NewMemory(), log: &metatest.Store{}} }
+func NewSupply() *Supply { return newSupply(vfs.NewMemory(), &metatest.Store{}) }
+
+func newSupply(disk *vfs.Memory, log *metatest.Store) *Supply {
+	return &Supply{disk: disk, log: log, dark: make(chan struct{})}
+}
 
 // do does something to the disk, or fails with ErrNoPower. It has been done wholly when the power goes off, or not at all.
 func (s *Supply) do(f func() error) error {
@@ -46,8 +54,11 @@ func Cut(choose func(i int) vfs.Choice, supplies ...*Supply) []*Supply {
 	}
 	left := make([]*Supply, len(supplies))
 	for i, s := range supplies {
+		if !s.off {
+			close(s.dark)
+		}
 		s.off = true
-		left[i] = &Supply{disk: s.disk.PowerCut(choose(i)), log: s.log.Clone()}
+		left[i] = newSupply(s.disk.PowerCut(choose(i)), s.log.Clone())
 	}
 	for _, s := range supplies {
 		s.mu.Unlock()
@@ -78,26 +89,41 @@ func (d disk) open(f func(name string) (vfs.File, error), name string) (vfs.File
 	if err != nil {
 		return nil, err
 	}
-	return file{d.s, opened}, nil
+	return file{d.s, opened, name}, nil
 }
 
-func (d disk) Create(name string) (vfs.File, error) { return d.open(d.s.disk.Create, name) }
-func (d disk) Open(name string) (vfs.File, error)   { return d.open(d.s.disk.Open, name) }
+func (d disk) Create(name string) (made vfs.File, err error) {
+	err = d.s.at(Create, name, func() error {
+		made, err = d.s.disk.Create(name)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return file{d.s, made, name}, nil
+}
+
+func (d disk) Open(name string) (vfs.File, error) { return d.open(d.s.disk.Open, name) }
+
 func (d disk) OpenReadWrite(name string) (vfs.File, error) {
 	return d.open(d.s.disk.OpenReadWrite, name)
 }
 
 func (d disk) Rename(from, to string) error {
-	return d.s.do(func() error { return d.s.disk.Rename(from, to) })
+	return d.s.at(Rename, to, func() error { return d.s.disk.Rename(from, to) })
 }
 
-func (d disk) Remove(name string) error { return d.s.do(func() error { return d.s.disk.Remove(name) }) }
+func (d disk) Remove(name string) error {
+	return d.s.at(Remove, name, func() error { return d.s.disk.Remove(name) })
+}
 
 func (d disk) MkdirAll(dir string) error {
 	return d.s.do(func() error { return d.s.disk.MkdirAll(dir) })
 }
 
-func (d disk) SyncDir(dir string) error { return d.s.do(func() error { return d.s.disk.SyncDir(dir) }) }
+func (d disk) SyncDir(dir string) error {
+	return d.s.at(SyncDir, dir, func() error { return d.s.disk.SyncDir(dir) })
+}
 
 func (d disk) List(dir string) ([]vfs.Entry, error) {
 	return get(d.s, func() ([]vfs.Entry, error) { return d.s.disk.List(dir) })
@@ -117,20 +143,25 @@ func (d disk) FreeBytes(dir string) (int64, error) {
 
 // file is an open file.
 type file struct {
-	s *Supply
-	f vfs.File
+	s    *Supply
+	f    vfs.File
+	name string
 }
 
 func (f file) ReadAt(b []byte, at int64) (int, error) {
 	return get(f.s, func() (int, error) { return f.f.ReadAt(b, at) })
 }
 
-func (f file) WriteAt(b []byte, at int64) (int, error) {
-	return get(f.s, func() (int, error) { return f.f.WriteAt(b, at) })
+func (f file) WriteAt(b []byte, at int64) (n int, err error) {
+	err = f.s.at(Write, f.name, func() error {
+		n, err = f.f.WriteAt(b, at)
+		return err
+	})
+	return n, err
 }
 
-func (f file) Sync() error               { return f.s.do(f.f.Sync) }
-func (f file) SyncData() error           { return f.s.do(f.f.SyncData) }
+func (f file) Sync() error               { return f.s.at(Sync, f.name, f.f.Sync) }
+func (f file) SyncData() error           { return f.s.at(Sync, f.name, f.f.SyncData) }
 func (f file) Truncate(size int64) error { return f.s.do(func() error { return f.f.Truncate(size) }) }
 func (f file) Size() (int64, error)      { return get(f.s, f.f.Size) }
 func (f file) Close() error              { return f.f.Close() } // it does nothing to the disk
@@ -146,12 +177,10 @@ func (l log) GetLog(index uint64, out *raft.Log) error {
 	return l.s.do(func() error { return l.s.log.GetLog(index, out) })
 }
 
-func (l log) StoreLog(entry *raft.Log) error {
-	return l.s.do(func() error { return l.s.log.StoreLog(entry) })
-}
+func (l log) StoreLog(entry *raft.Log) error { return l.StoreLogs([]*raft.Log{entry}) }
 
 func (l log) StoreLogs(entries []*raft.Log) error {
-	return l.s.do(func() error { return l.s.log.StoreLogs(entries) })
+	return l.s.at(Decide, "", func() error { return l.s.log.StoreLogs(entries) })
 }
 
 func (l log) DeleteRange(first, last uint64) error {

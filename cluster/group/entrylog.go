@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
@@ -106,16 +107,30 @@ func (l *entryLog) GetLog(index uint64, out *raft.Log) error {
 	return raft.ErrLogNotFound
 }
 
-// unreadable takes the replica out, as an entry that is there cannot be read. Raft panics if that one is decided, and who asks cannot be
-// told from other readers, so the goroutine that wants it ends.
+// unreadable takes the replica out, as an entry that is there cannot be read. Raft panics if it cannot read what it is about to apply: its
+// main goroutine, with which its part in the group ends, ends here instead.
 func (l *entryLog) unreadable(index uint64, err error) error {
-	select {
-	case <-l.g.started:
-		l.g.fail(fmt.Errorf("read entry %d: %w", index, err))
-	default: // Open says so
+	err = fmt.Errorf("read entry %d: %w", index, err)
+	l.g.fail(err)
+	if applying() {
+		runtime.Goexit()
 	}
-	runtime.Goexit()
 	return err
+}
+
+// applying reports whether raft's main goroutine is about to apply what it reads. Other readers have a use for an error.
+func applying() bool {
+	var callers [32]uintptr
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
+	for {
+		f, more := frames.Next()
+		if strings.HasSuffix(f.Function, ".(*Raft).processLogs") {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
 }
 
 // StoreLog is StoreLogs of one.

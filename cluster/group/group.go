@@ -121,7 +121,7 @@ func Open(cfg Config) (*Group, error) {
 		g.end()
 		return nil, fmt.Errorf("open group %d: %w", cfg.ID, err)
 	}
-	r, err := g.newRaft()
+	r, err := raft.NewRaft(g.raftConfig(), &fsm{g: g}, g.log, g.votes, g.places, g.courier)
 	if err != nil {
 		g.end()
 		return nil, fmt.Errorf("open group %d: %w", cfg.ID, err)
@@ -131,21 +131,6 @@ func Open(cfg Config) (*Group, error) {
 	r.RegisterObserver(raft.NewObserver(nil, false, g.observe))
 	close(g.started)
 	return g, nil
-}
-
-// errUnreadable says that raft could not begin.
-var errUnreadable = errors.New("its log cannot be read")
-
-// newRaft runs raft. A goroutine of its own makes it, since one that reads the log may end, see entryLog.unreadable.
-func (g *Group) newRaft() (r *raft.Raft, err error) {
-	err = errUnreadable
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		r, err = raft.NewRaft(g.raftConfig(), &fsm{g: g}, g.log, g.votes, g.places, g.courier)
-	}()
-	<-done
-	return r, err
 }
 
 // Close ends the replica: Follow is called if it leads, what waits is failed. It returns when all goroutines have gone.

@@ -248,15 +248,24 @@ type unreadable struct {
 
 func (u unreadable) GetLog(uint64, *raft.Log) error { return u.err }
 
-// TestGuardOfReading lets reading fail: who reads ends, since raft would panic, and that is told.
+// Raft stands for raft's.
+type Raft struct{ store meta.Store }
+
+// processLogs is where raft panics if it cannot read.
+func (r *Raft) processLogs() error { return r.store.GetLog(7, new(raft.Log)) }
+
+// TestGuardOfReading lets reading fail: that is told, whoever reads gets the error, and raft, which would panic where it applies, ends.
 func TestGuardOfReading(t *testing.T) {
 	bad := errors.New("a bad block")
 	var failed []error
 	g := meta.Guard(unreadable{&metatest.Store{}, bad}, func(err error) { failed = append(failed, err) })
+	if err := g.GetLog(7, new(raft.Log)); !errors.Is(err, bad) {
+		t.Errorf("a reader gets %v", err)
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err := g.GetLog(7, new(raft.Log))
+		err := (&Raft{g}).processLogs()
 		t.Errorf("it goes on with %v", err)
 	}()
 	<-done

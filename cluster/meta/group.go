@@ -38,7 +38,7 @@ func (m *Meta) start() error {
 		return err
 	}
 	g := &group{notify: make(chan bool, 16), trans: m.cfg.Raft()}
-	r, err := newRaft(m.config(g.notify), m.fsm, m.store, m.snapshots(), g.trans)
+	r, err := raft.NewRaft(m.config(g.notify), m.fsm, m.store, m.store, m.snapshots(), g.trans)
 	if err != nil {
 		return fmt.Errorf("start raft: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
@@ -54,33 +55,36 @@ func (g *guarded) refuse() error {
 	return nil
 }
 
-// GetLog reads an entry. Raft panics if one that is decided cannot be read, and who asks cannot be told from other readers: if an entry
-// that is there cannot be read, the goroutine that wants it ends, and with it raft's part in the group. See newRaft.
+// GetLog reads an entry. Raft panics if it cannot read what it is about to apply: its goroutine, with which its part in the group ends, ends
+// here instead.
 func (g *guarded) GetLog(index uint64, l *raft.Log) error {
 	err := g.Store.GetLog(index, l)
 	if err == nil || errors.Is(err, raft.ErrLogNotFound) {
 		return err
 	}
+	err = fmt.Errorf("read entry %d of the log of the meta group: %w", index, err)
 	if g.failed.CompareAndSwap(false, true) {
-		g.fail(fmt.Errorf("read entry %d of the log of the meta group: %w", index, err))
+		g.fail(err)
 	}
-	runtime.Goexit()
+	if applying() {
+		runtime.Goexit()
+	}
 	return err
 }
 
-// errUnreadable says that raft could not begin.
-var errUnreadable = errors.New("its log cannot be read")
-
-// newRaft runs raft on a log whose reader may end, see guarded.GetLog: so it is not the caller who makes it.
-func newRaft(conf *raft.Config, fsm raft.FSM, store *guarded, snapshots raft.SnapshotStore, trans raft.Transport) (r *raft.Raft, err error) {
-	err = errUnreadable
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		r, err = raft.NewRaft(conf, fsm, store, store, snapshots, trans)
-	}()
-	<-done
-	return r, err
+// applying reports whether raft's main goroutine is about to apply what it reads. Other readers have a use for an error.
+func applying() bool {
+	var callers [32]uintptr
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
+	for {
+		f, more := frames.Next()
+		if strings.HasSuffix(f.Function, ".(*Raft).processLogs") {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
 }
 
 // StoreLog appends an entry.
