@@ -131,7 +131,9 @@ func BenchmarkHeartbeats(b *testing.B) {
 	from, to := benchPair(b)
 	done := make(chan error, groups)
 	for id := range uint64(groups) {
-		to.Group(id, transport.GroupOptions{}).SetHeartbeatHandler(succeed)
+		g := to.Group(id, transport.GroupOptions{})
+		g.SetHeartbeatHandler(succeed)
+		transport.Follow(g, 7)
 	}
 	b.ReportAllocs()
 	b.ResetTimer()

@@ -75,3 +75,6 @@ func EncodeRequest(r any) []byte { return putRequest(nil, 1, 2, r) }
 
 // Round does what is due at a ping.
 func Round(t *Transport) { t.round(time.Now()) }
+
+// Follow has a group handle heartbeats of a term as if raft's main loop had followed the leader before.
+func Follow(g *Group, term uint64) { g.followed.Store(term) }

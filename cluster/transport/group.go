@@ -47,6 +47,7 @@ type Group struct {
 	consumer  chan raft.RPC
 	heartbeat atomic.Pointer[func(raft.RPC)]
 	heard     atomic.Uint64 // the highest term of a leader that has sent something here
+	followed  atomic.Uint64 // the highest term in which raft's main loop has answered a leader as its follower
 	in        *inbox
 	done      chan struct{} // closed by Close
 	once      sync.Once

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// beaters is how many heartbeats are handled at a time, since each may have to write the term to disk first.
+	// beaters is how many heartbeats are handled at a time.
 	beaters = 64
 	// groupBeats is how many heartbeats may wait for one group.
 	groupBeats = 8
@@ -24,9 +24,12 @@ type beats struct {
 	working int
 }
 
-// beat has a heartbeat handled.
+// beat has a heartbeat handled: beside raft's main loop, if that has followed this leader before. Otherwise the heartbeat changes the term, and has
+// to take its turn there. Raft would change the term from the side, and one that leads without having heard of its successor would go on to write what is
+// proposed to it under the new term, which is the successor's: two entries of one index and term, which nobody can tell apart.
 func (g *Group) beat(r inbound) {
-	if g.heartbeat.Load() == nil { // raft is not there yet
+	request, ok := r.command.(*raft.AppendEntriesRequest)
+	if g.heartbeat.Load() == nil || !ok || request.Term != g.followed.Load() {
 		if !g.in.push(r) {
 			r.answer(raft.RPCResponse{Error: ErrBusy})
 		}
@@ -97,5 +100,23 @@ func (s *beats) work() {
 		default:
 		}
 		r.lane.answer(r.id, true, answer.Response, answer.Error)
+	}
+}
+
+// settle notes that raft's main loop has answered a request of a leader: in its term, if it follows.
+func (g *Group) settle(request any, answer raft.RPCResponse) {
+	q, ok := request.(*raft.AppendEntriesRequest)
+	if !ok || answer.Error != nil {
+		return
+	}
+	a, ok := answer.Response.(*raft.AppendEntriesResponse)
+	if !ok || a.Term != q.Term {
+		return
+	}
+	for {
+		now := g.followed.Load()
+		if now >= a.Term || g.followed.CompareAndSwap(now, a.Term) {
+			return
+		}
 	}
 }

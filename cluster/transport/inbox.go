@@ -128,6 +128,7 @@ func (x *inbox) ask(r inbound, answers chan raft.RPCResponse) (raft.RPCResponse,
 	}
 	select {
 	case answer := <-answers:
+		x.g.settle(r.command, answer)
 		return answer, true
 	case <-x.g.done:
 		return raft.RPCResponse{Error: ErrNoGroup}, false

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -180,8 +181,7 @@ func TestWaitersAreReleased(t *testing.T) {
 	}
 }
 
-// TestSlowHeartbeatHandler lets the handlers of some groups sleep, as when they write a term to a slow disk. The others
-// do not notice.
+// TestSlowHeartbeatHandler lets the handlers of some groups sleep. The others do not notice.
 func TestSlowHeartbeatHandler(t *testing.T) {
 	inPair(t, transport.Config{}, transport.Config{}, func(t *testing.T, p *pair) {
 		var groups []*transport.Group
@@ -193,6 +193,7 @@ func TestSlowHeartbeatHandler(t *testing.T) {
 				}
 				succeed(rpc)
 			})
+			transport.Follow(gb, 7)
 			groups = append(groups, p.a.Group(id, transport.GroupOptions{}))
 		}
 		var wg sync.WaitGroup
@@ -218,7 +219,9 @@ func TestHeartbeatsOfOneGroup(t *testing.T) {
 	inPair(t, transport.Config{}, transport.Config{}, func(t *testing.T, p *pair) {
 		var mu sync.Mutex
 		running, most, mute := 0, 0, false
-		p.b.Group(1, transport.GroupOptions{}).SetHeartbeatHandler(func(rpc raft.RPC) {
+		gb := p.b.Group(1, transport.GroupOptions{})
+		transport.Follow(gb, 7)
+		gb.SetHeartbeatHandler(func(rpc raft.RPC) {
 			mu.Lock()
 			running++
 			most = max(most, running)
@@ -300,6 +303,47 @@ func TestEntriesAreSplit(t *testing.T) {
 		fail = false
 		if err := appendTo(g, []*raft.Log{{Index: 1, Data: make([]byte, 64<<20)}}); err != nil {
 			t.Errorf("an entry of 64 MiB: %v", err)
+		}
+	})
+}
+
+// TestHeartbeatOfANewTerm takes its turn in raft's main loop, as do all of that term until the loop has answered one as a follower: only then
+// they are handled beside it.
+func TestHeartbeatOfANewTerm(t *testing.T) {
+	inPair(t, transport.Config{}, transport.Config{}, func(t *testing.T, p *pair) {
+		g, gb := p.a.Group(1, transport.GroupOptions{}), p.b.Group(1, transport.GroupOptions{})
+		var aside atomic.Int32
+		gb.SetHeartbeatHandler(func(rpc raft.RPC) {
+			aside.Add(1)
+			succeed(rpc)
+		})
+		beat := func(term uint64) {
+			if err := g.AppendEntries("bbb", "bbb", &raft.AppendEntriesRequest{Term: term}, &raft.AppendEntriesResponse{}); err != nil {
+				t.Error(err)
+			}
+		}
+		// inLoop has the main loop answer one heartbeat.
+		inLoop := func(term, answer uint64) {
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				beat(term)
+			}()
+			rpc := <-gb.Consumer()
+			if got := rpc.Command.(*raft.AppendEntriesRequest).Term; got != term {
+				t.Errorf("the main loop gets a heartbeat of term %d, want %d", got, term)
+			}
+			rpc.Respond(&raft.AppendEntriesResponse{Term: answer, Success: answer == term}, nil)
+			<-done
+		}
+		inLoop(7, 9) // it has heard of a later leader
+		inLoop(9, 9)
+		beat(9)
+		inLoop(10, 10)
+		beat(10)
+		inLoop(9, 10) // of the one before
+		if got := aside.Load(); got != 2 {
+			t.Errorf("%d heartbeats were handled beside the main loop, want 2", got)
 		}
 	})
 }

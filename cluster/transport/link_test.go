@@ -311,7 +311,9 @@ func TestFramesShareWrites(t *testing.T) {
 	inPair(t, transport.Config{}, transport.Config{}, func(t *testing.T, p *pair) {
 		done := make(chan error, 500)
 		for id := range uint64(500) {
-			p.b.Group(id, transport.GroupOptions{}).SetHeartbeatHandler(succeed)
+			gb := p.b.Group(id, transport.GroupOptions{})
+			gb.SetHeartbeatHandler(succeed)
+			transport.Follow(gb, 7)
 			g := p.a.Group(id, transport.GroupOptions{})
 			go func() {
 				done <- g.AppendEntries("bbb", "bbb", &raft.AppendEntriesRequest{Term: 7}, &raft.AppendEntriesResponse{})
