@@ -38,9 +38,9 @@ const (
 	finishTime = 2 * time.Minute // for the final reads of all workloads
 )
 
-// unreachable are lines of a log about servers that cannot be reached, which is what a campaign does to them, and about the address
-// where nobody is that servers hear of one another.
-var unreachable = regexp.MustCompile(`trying to connect to route|cannot connect with another server`)
+// unreachable are lines of a log about servers that cannot be reached, which is what a campaign does to them, about the address
+// where nobody is that servers hear of one another, and about requests that could not be carried out meanwhile.
+var unreachable = regexp.MustCompile(`trying to connect to route|cannot connect with another server|JetStream request failed`)
 
 // campaign is one that runs. One goroutine leads it through its parts; the workloads have theirs, and the ends of servers that nobody asked
 // for come from yet others.
@@ -104,7 +104,7 @@ func (c *campaign) report(ctx context.Context, ops []history.Operation) *report.
 		},
 		NotRunnable: c.missing,
 	}
-	sets, findings := Judge(ops, c.Workloads, c.Program.Dialect)
+	sets, findings := Judge(ops, c.Workloads, c.Program.Dialect, c.Liveness)
 	reason := ""
 	if ctx.Err() != nil {
 		reason = "it was cut short"

@@ -45,6 +45,7 @@ func TestMix(t *testing.T) {
 	for seed := range uint64(seeds) {
 		out := run(t, chaos.Options{
 			Program: p, Faults: mixOfFaults, Length: mixLength, Fault: 4 * time.Second, Quiet: 4 * time.Second, Rate: 40, Processes: 4, Seed: seed,
+			Liveness: 20 * time.Second, // other tests run beside this one
 		})
 		var text strings.Builder
 		chaos.Print(&text, out)

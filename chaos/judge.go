@@ -18,13 +18,13 @@ const (
 	ackWait = 5 * time.Second
 	// ageSlack is how much earlier or later than its age a message may go.
 	ageSlack = 2 * time.Second
-	// LivenessLimit is how long clients may go without an acknowledgement once all is healed.
-	LivenessLimit = 5 * time.Second
+	// livenessLimit is how long clients may go without an acknowledgement once all is healed.
+	livenessLimit = 5 * time.Second
 )
 
 // Judge finds what is wrong in the history of a campaign with some workloads, and how many messages there were where nothing is ever
-// removed.
-func Judge(ops []history.Operation, workloads []string, dialect process.Dialect) ([]check.Set, []check.Finding) {
+// removed. Clients may go without an acknowledgement for as long as liveness says when nothing is broken.
+func Judge(ops []history.Operation, workloads []string, dialect process.Dialect, liveness time.Duration) ([]check.Set, []check.Finding) {
 	var sets []check.Set
 	var findings []check.Finding
 	for _, name := range workloads {
@@ -35,7 +35,7 @@ func Judge(ops []history.Operation, workloads []string, dialect process.Dialect)
 		sets, findings = append(sets, s...), append(findings, f...)
 	}
 	findings = append(findings, stalls(ops)...)
-	return sets, append(findings, check.Liveness(ops, check.LivenessConfig{Limit: LivenessLimit})...)
+	return sets, append(findings, check.Liveness(ops, check.LivenessConfig{Limit: liveness})...)
 }
 
 // judge asks the checkers of one workload.
@@ -52,8 +52,11 @@ func judge(name string, ops []history.Operation, dialect process.Dialect) (sets 
 		sets, found = check.Log(ops, workload.DedupStream)
 		return sets, append(found, check.Dedup(ops, check.DedupConfig{Stream: workload.DedupStream, Window: workload.DuplicateWindow})...)
 	case "W5":
-		// The incumbent's leader refuses by what it knows, which may be old: its refusals say nothing.
-		return nil, check.Registers(ops, check.RegistersConfig{Stream: workload.RegistersStream, Refusals: dialect == process.Runnel})
+		// The incumbent's leader refuses by what it knows, which may be old: its refusals say nothing. Reads are not promised to be the newest: a
+		// leader that was paused may answer one before it hears that it leads no more.
+		return nil, check.Registers(ops, check.RegistersConfig{
+			Stream: workload.RegistersStream, Refusals: dialect == process.Runnel, StaleLeaders: true,
+		})
 	case "W6":
 		return nil, check.Bucket(ops, workload.BucketStream)
 	case "W7":

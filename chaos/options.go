@@ -28,6 +28,8 @@ type Options struct {
 	Processes int           // clients of each workload; 8
 	Seed      uint64        // of the plan and of what clients choose
 
+	// Liveness is how long clients may go without an acknowledgement once all is healed; 5 s. A machine that is busy with other things needs more.
+	Liveness time.Duration
 	// Command is what to type to have the same again, for the report.
 	Command string
 	// Dir is where the servers' folders and the history go. What there is of an earlier campaign must be removed before.
@@ -51,6 +53,7 @@ func (o Options) complete() (Options, error) {
 	set(&o.Length, time.Minute)
 	set(&o.Fault, 10*time.Second)
 	set(&o.Quiet, 8*time.Second)
+	set(&o.Liveness, livenessLimit)
 	if o.Servers == 0 {
 		o.Servers = 3
 	}
