@@ -98,8 +98,10 @@ func (c *campaign) report(ctx context.Context, ops []history.Operation) *report.
 		Server:  report.Server{Binary: filepath.Base(c.Program.Path), Version: c.Program.String()},
 		Machine: fmt.Sprintf("%s/%s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()), Servers: c.Servers, Replicas: c.Replicas,
 		Settings: []report.Setting{
-			{Name: "workloads", Value: strings.Join(c.Workloads, ",")}, {Name: "load", Value: c.Length.String()},
-			{Name: "operations a second of each workload", Value: fmt.Sprint(c.Rate)}, {Name: "clients of each workload", Value: fmt.Sprint(c.Processes)},
+			{Name: "workloads", Value: strings.Join(c.Workloads, ",")},
+			{Name: "load", Value: c.Length.String()},
+			{Name: "operations a second of each workload", Value: fmt.Sprint(c.Rate)},
+			{Name: "clients of each workload", Value: fmt.Sprint(c.Processes)},
 			{Name: "sync_interval: always", Value: fmt.Sprint(c.SyncAlways)},
 		},
 		NotRunnable: c.missing,

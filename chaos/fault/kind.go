@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"runnel/chaos/process"
 )
@@ -78,14 +79,11 @@ func Find(names ...string) ([]Kind, error) {
 
 // Names are the names of kinds, with commas between.
 func Names(kinds []Kind) string {
-	var text string
-	for i, k := range kinds {
-		if i > 0 {
-			text += ", "
-		}
-		text += k.Name
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.Name)
 	}
-	return text
+	return strings.Join(names, ", ")
 }
 
 // Missing is why a fault cannot be done here; nil if it can.
