@@ -68,6 +68,17 @@ func (t *stream) group() *api.Cluster {
 	return s.cluster.directory.Show(t.log.Account(), t.log.Name(), t.log.ID())
 }
 
+// shownGroup is the group of a stream as one of its consumers shows it: with as many servers as the consumer asks for; 0 is all. The consumer is
+// wherever its stream is, whatever it asks for, so those that are left out have it too.
+func shownGroup(g *api.Cluster, replicas int) *api.Cluster {
+	if g == nil || replicas == 0 || len(g.Replicas) < replicas {
+		return g
+	}
+	shown := *g
+	shown.Replicas = g.Replicas[:replicas-1]
+	return &shown
+}
+
 // consumerInfo returns all that is known about a consumer, nil if there is none of that name.
 func (t *stream) consumerInfo(name string, listed bool) (*api.ConsumerInfo, error) {
 	s := t.account.service
@@ -94,7 +105,7 @@ func (t *stream) consumerInfo(name string, listed bool) (*api.ConsumerInfo, erro
 		info.Config = api.ShownConsumer(&cfg, s.cfg.Version)
 	}
 	if t.account.service.cluster != nil {
-		info.Cluster = t.group()
+		info.Cluster = shownGroup(t.group(), cfg.Replicas)
 	}
 	if t.deliver == nil {
 		return info, nil // what clients are up to only the leader knows
