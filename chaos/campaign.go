@@ -222,7 +222,9 @@ func (c *campaign) harm(ctx context.Context) error {
 func (c *campaign) step(s fault.Step, ended bool, err error) {
 	switch {
 	case err != nil:
-		c.Tell(fmt.Sprintf("  %s could not be done as planned: %v", s.Kind, err))
+		text := fmt.Sprintf("%s could not be done as planned: %v", s.Kind, err)
+		c.Tell("  " + text)
+		c.note(check.Unchecked, text)
 	case !ended:
 		c.Tell(fmt.Sprintf("  %s of %s for %v", s.Kind, c.names(s.Servers), s.For.Round(time.Second)))
 	}
@@ -244,24 +246,24 @@ func (c *campaign) finish(ctx context.Context) {
 	ready, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
 	if err := c.cluster.WaitReady(ready); err != nil {
-		c.note(fmt.Sprintf("not ready %v after all was healed: %v", readyTime, err))
+		c.note(check.Broken, fmt.Sprintf("not ready %v after all was healed: %v", readyTime, err))
 	}
 	c.Tell("reading what each server has")
 	limited, cancel := context.WithTimeout(ctx, finishTime)
 	defer cancel()
 	if err := c.each(func(w workload.Workload) error { return w.Finish(limited) }); err != nil {
-		c.note(fmt.Sprintf("final reads: %v", err))
+		c.note(check.Broken, fmt.Sprintf("final reads: %v", err))
 	}
 }
 
 // ended notes the end of a server that nobody asked for.
-func (c *campaign) ended(e *process.End) { c.note(e.Error()) }
+func (c *campaign) ended(e *process.End) { c.note(check.Broken, e.Error()) }
 
-// note notes what is wrong with a server.
-func (c *campaign) note(text string) {
+// note notes what is wrong with a server, or could not be done to it.
+func (c *campaign) note(kind check.Kind, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.broken = append(c.broken, check.Finding{Kind: check.Broken, Text: text, Count: 1})
+	c.broken = append(c.broken, check.Finding{Kind: kind, Text: text, Count: 1})
 }
 
 // lookAtLogs notes lines that a server should not have written. What faults of the network and of other servers make it say is no such line.
@@ -270,11 +272,10 @@ func (c *campaign) lookAtLogs() {
 		s.ExpectLog(unreachable)
 		lines, err := s.LogFaults()
 		if err != nil {
-			c.Logger.Warn("the log of a server cannot be read", "server", s.Name(), "error", err)
-			continue
+			c.note(check.Unchecked, fmt.Sprintf("log of %s: %v", s.Name(), err))
 		}
 		for _, line := range lines {
-			c.note(fmt.Sprintf("log of %s: %s", s.Name(), line))
+			c.note(check.Broken, fmt.Sprintf("log of %s: %s", s.Name(), line))
 		}
 	}
 }

@@ -79,6 +79,17 @@ func TestRunIsCutShort(t *testing.T) {
 	}
 }
 
+// TestFaultIsNotDone wants a file damaged that is not there yet: what was not done is not passed.
+func TestFaultIsNotDone(t *testing.T) {
+	out := run(t, chaos.Options{
+		Program: program(t), Workloads: []string{"W1"}, Faults: []string{"damage-files"}, Length: 6 * time.Second, Fault: time.Second, Quiet: time.Second,
+		Rate: 20, Processes: 2, Liveness: 20 * time.Second,
+	})
+	if out.Verdict != report.Incomplete || len(out.Findings) == 0 {
+		t.Errorf("got %s and %v", out.Verdict, out.Findings)
+	}
+}
+
 func TestOptions(t *testing.T) {
 	p := process.Program{Path: "x"}
 	tests := []struct {

@@ -3,7 +3,6 @@ package chaos
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -36,8 +35,6 @@ type Options struct {
 	Dir string
 	// Tell, if it is not nil, gets each line of progress.
 	Tell func(text string)
-	// Logger gets what goes wrong in the harness itself; nil discards it.
-	Logger *slog.Logger
 }
 
 // NoFaults is the name that stands for no faults at all.
@@ -71,9 +68,6 @@ func (o Options) complete() (Options, error) {
 	}
 	if len(o.Faults) == 0 {
 		o.Faults = []string{"all"}
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Tell == nil {
 		o.Tell = func(string) {}

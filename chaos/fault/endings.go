@@ -23,7 +23,7 @@ func endings() []Kind {
 }
 
 func kill(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
-	if err := each(servers, (*process.Server).Kill); err != nil {
+	if err := process.Each(servers, (*process.Server).Kill); err != nil {
 		return err
 	}
 	return r.last(ctx, s.For, func(ctx context.Context) error { return start(ctx, servers) })
@@ -31,7 +31,7 @@ func kill(ctx context.Context, r *Runner, s Step, servers []*process.Server) err
 
 // start starts servers that are down.
 func start(ctx context.Context, servers []*process.Server) error {
-	return each(servers, func(s *process.Server) error {
+	return process.Each(servers, func(s *process.Server) error {
 		if s.Running() {
 			return nil
 		}
@@ -40,10 +40,10 @@ func start(ctx context.Context, servers []*process.Server) error {
 }
 
 func pause(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
-	if err := each(servers, (*process.Server).Pause); err != nil {
-		return errors.Join(err, each(servers, resume))
+	if err := process.Each(servers, (*process.Server).Pause); err != nil {
+		return errors.Join(err, process.Each(servers, resume))
 	}
-	return r.last(ctx, s.For, func(context.Context) error { return each(servers, resume) })
+	return r.last(ctx, s.For, func(context.Context) error { return process.Each(servers, resume) })
 }
 
 // resume lets a server go on that may be paused.

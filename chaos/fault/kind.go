@@ -30,11 +30,10 @@ type Takes int
 
 // The choices.
 const (
-	None     Takes = iota // of the network or of nobody in particular
-	One                   // one
-	Two                   // two that stand in a relation to one another: the first is who it is done to
-	Minority              // as many as may fail: one of three, two of five
-	Majority              // one more than may fail
+	One      Takes = iota + 1 // one
+	Two                       // two that stand in a relation to one another: the first is who it is done to
+	Minority                  // as many as may fail: one of three, two of five
+	Majority                  // one more than may fail
 	All
 )
 

@@ -19,13 +19,13 @@ func pairs() []Kind {
 func pauseKill(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
 	others := r.Cluster.Others(servers...)
 	victim, rest := others[0], others[1:]
-	if err := each(servers, (*process.Server).Pause); err != nil {
-		return errors.Join(err, each(servers, resume))
+	if err := process.Each(servers, (*process.Server).Pause); err != nil {
+		return errors.Join(err, process.Each(servers, resume))
 	}
 	err := r.last(ctx, s.For/3, func(ctx context.Context) error {
-		return errors.Join(victim.Kill(), each(rest, (*process.Server).Pause), each(servers, resume), start(ctx, []*process.Server{victim}))
+		return errors.Join(victim.Kill(), process.Each(rest, (*process.Server).Pause), process.Each(servers, resume), start(ctx, []*process.Server{victim}))
 	})
-	return errors.Join(err, r.last(ctx, s.For/3, func(context.Context) error { return each(rest, resume) }))
+	return errors.Join(err, r.last(ctx, s.For/3, func(context.Context) error { return process.Each(rest, resume) }))
 }
 
 func cutKill(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {

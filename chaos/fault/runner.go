@@ -11,16 +11,15 @@ import (
 	"runnel/chaos/process"
 )
 
-// Runner carries plans out. One goroutine uses it.
+// undoTime is how long undoing may take, also once the run is to end.
+const undoTime = time.Minute
+
+// Runner carries plans out. One goroutine uses it. In the history its faults are those of process 0.
 type Runner struct {
 	Cluster *process.Cluster
 	History *history.Recorder
 	// Tell, if it is not nil, is told of each step when it begins and, with how it went, when it ends.
 	Tell func(s Step, ended bool, err error)
-	// Process is the number under which faults are in the history, of no other process.
-	Process int
-	// Undo is how long undoing may take once the run is to end; a minute if zero.
-	Undo time.Duration
 
 	notes []string // what exactly the fault has done that is being done
 }
@@ -74,12 +73,9 @@ func (r *Runner) servers(s Step) []*process.Server {
 
 // record notes a fault, once for each server it was done to.
 func (r *Runner) record(s Step, servers []*process.Server, began time.Duration, err error) {
-	o := history.Operation{Process: r.Process, Kind: history.Fault, Value: s.Kind, Key: strings.Join(r.notes, "; "), Start: began, End: r.History.Now(), Result: history.OK}
+	o := history.Operation{Kind: history.Fault, Value: s.Kind, Key: strings.Join(r.notes, "; "), Start: began, End: r.History.Now(), Result: history.OK}
 	if err != nil {
 		o.Result, o.Error = history.Failed, err.Error()
-	}
-	if len(servers) == 0 {
-		r.History.Record(o)
 	}
 	for _, server := range servers {
 		o.Node = server.Name()
@@ -98,11 +94,7 @@ func (r *Runner) tell(s Step, ended bool, err error) {
 
 // heal undoes everything, also when ctx has ended.
 func (r *Runner) heal(ctx context.Context) error {
-	limit := r.Undo
-	if limit == 0 {
-		limit = time.Minute
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
 	if err := r.Cluster.Heal(ctx); err != nil {
 		return fmt.Errorf("heal the cluster: %w", err)
@@ -113,11 +105,7 @@ func (r *Runner) heal(ctx context.Context) error {
 // last lets a fault last, and undoes it by undo even if ctx ends meanwhile.
 func (r *Runner) last(ctx context.Context, d time.Duration, undo func(ctx context.Context) error) error {
 	waited := sleep(ctx, d)
-	limit := r.Undo
-	if limit == 0 {
-		limit = time.Minute
-	}
-	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
 	return errors.Join(undo(after), waited)
 }
@@ -132,17 +120,4 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// each does something to servers at the same time.
-func each(servers []*process.Server, do func(*process.Server) error) error {
-	errs := make(chan error, len(servers))
-	for _, s := range servers {
-		go func() { errs <- do(s) }()
-	}
-	var all []error
-	for range servers {
-		all = append(all, <-errs)
-	}
-	return errors.Join(all...)
 }

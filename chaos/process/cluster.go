@@ -227,8 +227,8 @@ func (c *Cluster) Choose(n int) int {
 	return c.random.IntN(n)
 }
 
-// each does something to some servers at the same time, and returns all that went wrong.
-func each(servers []*Server, do func(*Server) error) error {
+// Each does something to some servers at the same time, and returns all that went wrong.
+func Each(servers []*Server, do func(*Server) error) error {
 	errs := make([]error, len(servers))
 	var all sync.WaitGroup
 	for i, s := range servers {
@@ -240,7 +240,7 @@ func each(servers []*Server, do func(*Server) error) error {
 
 // StartAll starts all servers that are down, and waits until they listen for clients.
 func (c *Cluster) StartAll(ctx context.Context) error {
-	return each(c.Servers(), func(s *Server) error {
+	return Each(c.Servers(), func(s *Server) error {
 		if _, up := s.PID(); up {
 			return nil
 		}
@@ -250,11 +250,11 @@ func (c *Cluster) StartAll(ctx context.Context) error {
 
 // StopAll ends all servers at the same time, as [Server.Stop] does.
 func (c *Cluster) StopAll(ctx context.Context) error {
-	return each(c.Servers(), func(s *Server) error { return s.Stop(ctx) })
+	return Each(c.Servers(), func(s *Server) error { return s.Stop(ctx) })
 }
 
 // KillAll ends all servers at the same time, without a chance to do anything.
-func (c *Cluster) KillAll() error { return each(c.Servers(), (*Server).Kill) }
+func (c *Cluster) KillAll() error { return Each(c.Servers(), (*Server).Kill) }
 
 // Heal undoes what was done to the network and to the servers: those that are paused go on, and those that are down are started, so
 // that all listen for clients. See [Cluster.WaitReady].
@@ -262,7 +262,7 @@ func (c *Cluster) Heal(ctx context.Context) error {
 	if c.mesh != nil {
 		c.mesh.Heal()
 	}
-	resumed := each(c.Servers(), func(s *Server) error {
+	resumed := Each(c.Servers(), func(s *Server) error {
 		if s.Paused() {
 			return s.Resume()
 		}
@@ -284,11 +284,11 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 		return others
 	}
 	for {
-		if err := each(running, func(s *Server) error { return s.Ready(ctx, linked(s)...) }); err != nil {
+		if err := Each(running, func(s *Server) error { return s.Ready(ctx, linked(s)...) }); err != nil {
 			return err
 		}
 		// Some may have waited for a long time, and others been disturbed meanwhile.
-		if each(running, func(s *Server) error { return s.unready(ctx, linked(s)) }) == nil {
+		if Each(running, func(s *Server) error { return s.unready(ctx, linked(s)) }) == nil {
 			return nil
 		}
 	}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strings"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 
+	"runnel/cluster/applying"
 	"runnel/jetlog/entries"
 )
 
@@ -112,25 +112,8 @@ func (l *entryLog) GetLog(index uint64, out *raft.Log) error {
 func (l *entryLog) unreadable(index uint64, err error) error {
 	err = fmt.Errorf("read entry %d: %w", index, err)
 	l.g.fail(err)
-	if applying() {
-		runtime.Goexit()
-	}
+	applying.Stop()
 	return err
-}
-
-// applying reports whether raft's main goroutine is about to apply what it reads. Other readers have a use for an error.
-func applying() bool {
-	var callers [32]uintptr
-	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
-	for {
-		f, more := frames.Next()
-		if strings.HasSuffix(f.Function, ".(*Raft).processLogs") {
-			return true
-		}
-		if !more {
-			return false
-		}
-	}
 }
 
 // StoreLog is StoreLogs of one.

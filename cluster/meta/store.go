@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+
+	"runnel/cluster/applying"
 )
 
 // logFile has raft's log, term and vote.
@@ -66,25 +66,8 @@ func (g *guarded) GetLog(index uint64, l *raft.Log) error {
 	if g.failed.CompareAndSwap(false, true) {
 		g.fail(err)
 	}
-	if applying() {
-		runtime.Goexit()
-	}
+	applying.Stop()
 	return err
-}
-
-// applying reports whether raft's main goroutine is about to apply what it reads. Other readers have a use for an error.
-func applying() bool {
-	var callers [32]uintptr
-	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
-	for {
-		f, more := frames.Next()
-		if strings.HasSuffix(f.Function, ".(*Raft).processLogs") {
-			return true
-		}
-		if !more {
-			return false
-		}
-	}
 }
 
 // StoreLog appends an entry.

@@ -45,6 +45,11 @@
 //	17 chunk        id, bytes of the stream
 //	18 end          id, code (1), text
 //
+// # Heartbeats
+//
+// An idle group costs its heartbeats, so these wait for company: until the next ping, unless the group is prompt. They are handled beside raft's main
+// loop, which may be waiting for a disk, but for those that change the term: see Group.beat.
+//
 // # Commit hints
 //
 // Raft tells followers of a commit with the next entries, or after its CommitTimeout, which is long here since thousands of idle

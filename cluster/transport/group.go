@@ -30,6 +30,9 @@ type GroupOptions struct {
 	// its CommitTimeout: the group, if it still leads, should propose something (a barrier will do), in a goroutine of
 	// its own. It is called while Commit says that the group is led here, and seldom. Nil, or a nil Commit, for none.
 	Nudge func(node string)
+	// Prompt has heartbeats of the group, and answers to them, go out at once: its leader waits for them less long than those of other groups, whose
+	// heartbeats wait for company.
+	Prompt bool
 	// Base is the index and the term of the last entry that is in a state on disk here: what is before it may be gone from
 	// the log, and leaders need not send it. Nil for a log that is whole.
 	Base func() (index, term uint64)
@@ -185,7 +188,7 @@ func (g *Group) exchange(l *lane, k kind, args, response any) error {
 	if err != nil {
 		return err
 	}
-	l.control(k, k == kindHeartbeat, func(b []byte) []byte { return putRequest(b, id, g.id, args) })
+	l.control(k, k == kindHeartbeat && !g.opts.Prompt, func(b []byte) []byte { return putRequest(b, id, g.id, args) })
 	return <-r.done
 }
 

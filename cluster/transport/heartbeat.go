@@ -99,7 +99,7 @@ func (s *beats) work() {
 		case answer = <-answers:
 		default:
 		}
-		r.lane.answer(r.id, true, answer.Response, answer.Error)
+		r.lane.answer(r.id, !g.opts.Prompt, answer.Response, answer.Error)
 	}
 }
 

@@ -329,7 +329,13 @@ func TestHeartbeatOfANewTerm(t *testing.T) {
 				defer close(done)
 				beat(term)
 			}()
-			rpc := <-gb.Consumer()
+			var rpc raft.RPC
+			select {
+			case rpc = <-gb.Consumer():
+			case <-done:
+				t.Errorf("a heartbeat of term %d does not come to the main loop", term)
+				return
+			}
 			if got := rpc.Command.(*raft.AppendEntriesRequest).Term; got != term {
 				t.Errorf("the main loop gets a heartbeat of term %d, want %d", got, term)
 			}
@@ -344,6 +350,26 @@ func TestHeartbeatOfANewTerm(t *testing.T) {
 		inLoop(9, 10) // of the one before
 		if got := aside.Load(); got != 2 {
 			t.Errorf("%d heartbeats were handled beside the main loop, want 2", got)
+		}
+	})
+}
+
+// TestPromptHeartbeats are answered at once, while those of other groups wait for company, in both directions.
+func TestPromptHeartbeats(t *testing.T) {
+	inPair(t, transport.Config{}, transport.Config{}, func(t *testing.T, p *pair) {
+		for id, prompt := range []bool{false, true} {
+			options := transport.GroupOptions{Prompt: prompt}
+			g, gb := p.a.Group(uint64(id), options), p.b.Group(uint64(id), options)
+			gb.SetHeartbeatHandler(succeed)
+			transport.Follow(gb, 7)
+			took := within(func() {
+				if err := g.AppendEntries("bbb", "bbb", &raft.AppendEntriesRequest{Term: 7}, &raft.AppendEntriesResponse{}); err != nil {
+					t.Error(err)
+				}
+			})
+			if prompt != (took < 10*time.Millisecond) {
+				t.Errorf("prompt %t: answered after %v", prompt, took)
+			}
 		}
 	})
 }

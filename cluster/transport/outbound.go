@@ -13,8 +13,8 @@ const (
 	chunksBytes = 256 << 10
 	// waitingControlBytes is how much of control frames may wait; a peer that leaves more unread loses its link.
 	waitingControlBytes = 16 << 20
-	// gather is how long heartbeats and their answers wait for others to share a write with.
-	gather = 250 * time.Millisecond
+	// gather is how long heartbeats and their answers wait for others to share a write with: no longer than until the next ping.
+	gather = pingEvery
 	// keepBytes is the largest buffer that is kept for the next write.
 	keepBytes = 256 << 10
 	// copyBytes is the largest data of an entry that is copied next to its head instead of being written from where it is.

@@ -169,7 +169,9 @@ func (r *Replication) Start(service Service, open func(*transport.Transport, *me
 	}
 	m, err := meta.Open(meta.Config{
 		Self: r.cfg.Self, FS: r.cfg.Disk, Dir: filepath.Join(r.cfg.Dir, metaFolder), Store: r.cfg.MetaLog,
-		Raft:     func() raft.Transport { return r.transport.Group(0, transport.GroupOptions{Commit: r.decided}) },
+		Raft: func() raft.Transport {
+			return r.transport.Group(0, transport.GroupOptions{Commit: r.decided, Prompt: true})
+		},
 		Campaign: func() error { return r.transport.TimeoutNow(0) },
 		Reached:  func(voters []string, node string) bool { return r.transport.Reach().Majority(voters, node) },
 		Calls:    calls{r.transport}, Connected: r.reached, Expected: r.cfg.Size, UniqueTag: r.cfg.UniqueTag,
