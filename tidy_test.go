@@ -70,6 +70,7 @@ var layers = []layer{
 	{"jetlog", "subjects headers jetlog/codec jetlog/config jetlog/command jetlog/body jetlog/schedule jetlog/origin jetlog/terms", ""},
 	{"jetlog/segment", "subjects jetlog/vfs", compress + "/s2 " + crypto},
 	{"jetlog/seal", "jetlog/segment", crypto},
+	{"jetlog/findings", "", ""},
 	{"jetlog/shadow", "jetlog/vfs", ""},
 	{"jetlog/manifest", "jetlog/vfs jetlog/codec jetlog/segment jetlog/seal", ""},
 	{"jetlog/gone", "jetlog/manifest", ""},
@@ -85,7 +86,7 @@ var layers = []layer{
 	{"jetlog/layout", "jetlog/vfs jetlog/manifest", ""},
 	{
 		"jetlog/store",
-		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/compaction jetlog/reserve jetlog/siphash jetlog/messages jetlog/entries jetlog/checkpoint jetlog/progress jetlog/layout " +
+		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/compaction jetlog/reserve jetlog/siphash jetlog/messages jetlog/entries jetlog/checkpoint jetlog/progress jetlog/layout jetlog/findings " +
 			"jetlog/codec jetlog/config jetlog/command jetlog/body jetlog jetlog/segment", crypto,
 	},
 	{"jetlog/rescue", "jetlog jetlog/siphash jetlog/segment jetlog/manifest jetlog/gone jetlog/layer jetlog/messages jetlog/config jetlog/store", ""},

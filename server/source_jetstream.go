@@ -50,9 +50,12 @@ func (src source) JetStream() (monitor.JetStream, bool) {
 // problem puts into words what is wrong with a stream.
 func problem(p *jetstream.Problem) monitor.Problem {
 	shown := monitor.Problem{Account: p.Account, Stream: p.Stream, Down: p.Offline != nil}
-	if shown.Down {
+	switch {
+	case shown.Down:
 		shown.Text = fmt.Sprintf("cannot be opened: %v", p.Offline)
-	} else {
+	case p.Harm != nil:
+		shown.Text = fmt.Sprintf("cannot be read as a whole: %v", p.Harm)
+	default:
 		shown.Text = fmt.Sprintf("%d messages were lost with a part of the disk; everything else is there", p.Lost)
 	}
 	return shown
