@@ -46,7 +46,10 @@ func BeginForgetting(ctx context.Context, s *process.Server, kept string) (*Forg
 	if !up {
 		return nil, fmt.Errorf("have server %s forget: it is down", s.Name())
 	}
-	dir, err := filepath.EvalSymlinks(s.StoreDir()) // as the system shows paths
+	dir, err := filepath.Abs(s.StoreDir())
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir) // as the system shows paths
+	}
 	if err != nil {
 		return nil, fmt.Errorf("have server %s forget: %w", s.Name(), err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"runnel/chaos/disk"
+	"runnel/chaos/process"
 )
 
 // needs skips a test that cannot be run here.
@@ -89,6 +90,9 @@ func TestForget(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			s := start(t, test.extra)
+			t.Chdir(filepath.Dir(s.StoreDir())) // whether paths begin at the root or not is all the same
+			here := filepath.Base(s.StoreDir())
+			s.Configure(func(c *process.Config) { c.StoreDir = here })
 			tell(t, s, "write 1", "sync")
 			kept := s.StoreDir() + ".kept"
 			f, err := disk.BeginForgetting(soon(t), s, kept)
