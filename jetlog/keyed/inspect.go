@@ -21,7 +21,7 @@ type Counts struct {
 
 // Counts returns what the Table has.
 func (t *Table) Counts() Counts {
-	c := Counts{Keys: len(t.byHash), Waiting: t.waiting, Overfull: len(t.beyond)}
+	c := Counts{Keys: t.keys.length, Waiting: t.waiting, Overfull: len(t.beyond)}
 	for s, l := range t.lists {
 		c.ByState[s] = l.length
 	}
@@ -46,8 +46,8 @@ func (t *Table) Held(limit int) iter.Seq[Hold] {
 // It ends after limit of them. The Table must not be changed meanwhile.
 func (t *Table) Blocked(hash uint64, limit int) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
-		i, ok := t.byHash[hash]
-		if !ok {
+		i := t.keys.find(hash)
+		if i == 0 {
 			return
 		}
 		turn := t.turns.at(i)
@@ -64,8 +64,8 @@ func (t *Table) Blocked(hash uint64, limit int) iter.Seq[uint64] {
 
 // Holder returns who has the turn of a key. It is false if the Table does not know the key: it is free.
 func (t *Table) Holder(hash uint64) (Hold, bool) {
-	i, ok := t.byHash[hash]
-	if !ok {
+	i := t.keys.find(hash)
+	if i == 0 {
 		return Hold{}, false
 	}
 	return t.hold(i), true

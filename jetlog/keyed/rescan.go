@@ -22,9 +22,9 @@ func (t *Table) Rescan() (Scan, bool) {
 // Found adds a message that was looked for. It is false, and the message stays unlisted, if there is no room for
 // it now, or if it is not one that was to be looked for.
 func (t *Table) Found(hash, sequence uint64) bool {
-	i, ok := t.byHash[hash]
+	i := t.keys.find(hash)
 	beyond, more := t.beyond[i]
-	if !ok || !more || sequence < beyond.from || sequence > beyond.to {
+	if !more || sequence < beyond.from || sequence > beyond.to {
 		return false
 	}
 	if t.turns.at(i).state == Unlisted {
@@ -40,9 +40,9 @@ func (t *Table) Found(hash, sequence uint64) bool {
 
 // Scanned says that all messages of a key up to a sequence were found.
 func (t *Table) Scanned(hash, upTo uint64) {
-	i, ok := t.byHash[hash]
+	i := t.keys.find(hash)
 	beyond, more := t.beyond[i]
-	if !ok || !more || upTo < beyond.from {
+	if !more || upTo < beyond.from {
 		return
 	}
 	t.scanned(i, beyond, upTo)

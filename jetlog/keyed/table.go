@@ -30,8 +30,8 @@ type Config struct {
 type Table struct {
 	config  Config
 	seed    maphash.Seed
-	byHash  map[uint64]uint32 // the turns by the hash of their key
-	bySeq   map[uint64]uint32 // the turns by the message that they are at, if there is one
+	keys    index // the turns by the hash of their key
+	heads   index // the turns by the message that they are at, if there is one
 	turns   pool[turn]
 	entries pool[entry]
 	lists   [states]list    // each turn is in the list of its state
@@ -90,7 +90,10 @@ func New(c Config) *Table {
 }
 
 func (t *Table) clear() {
-	t.byHash, t.bySeq, t.beyond = map[uint64]uint32{}, map[uint64]uint32{}, map[uint32]span{}
+	factor := maphash.Bytes(t.seed, nil) | 1
+	t.keys = index{factor: factor, of: func(i uint32) uint64 { return t.turns.at(i).hash }}
+	t.heads = index{factor: factor, of: func(i uint32) uint64 { return t.turns.at(i).sequence }}
+	t.beyond = map[uint32]span{}
 	t.turns, t.entries = pool[turn]{}, pool[entry]{}
 	t.lists = [states]list{}
 }
@@ -104,14 +107,13 @@ func (t *Table) Hash(key []byte) uint64 { return maphash.Bytes(t.seed, key) }
 // Nobody may offer anything while the Table is Full. What is offered all the same is not lost, but takes memory.
 func (t *Table) Offer(sequence uint64, key []byte) bool {
 	hash := t.Hash(key)
-	i, ok := t.byHash[hash]
-	if ok {
+	if i := t.keys.find(hash); i != 0 {
 		t.append(i, sequence)
 		return false
 	}
-	i = t.turns.take()
+	i := t.turns.take()
 	*t.turns.at(i) = turn{hash: hash}
-	t.byHash[hash] = i
+	t.keys.add(hash, i)
 	t.waiting++
 	t.ready(i, sequence)
 	return true
@@ -149,7 +151,7 @@ func (t *Table) list(i uint32, sequence uint64) bool {
 // ready gives the turn to a message.
 func (t *Table) ready(i uint32, sequence uint64) {
 	t.turns.at(i).sequence = sequence
-	t.bySeq[sequence] = i
+	t.heads.add(sequence, i)
 	t.enter(i, Ready)
 }
 
@@ -189,7 +191,7 @@ func (t *Table) Done(sequence uint64) bool {
 	if state == Ready {
 		t.waiting--
 	}
-	delete(t.bySeq, sequence)
+	t.heads.remove(sequence)
 	t.leave(i)
 	t.advance(i)
 	return true
@@ -226,8 +228,8 @@ func (t *Table) Full() bool { return t.waiting >= t.config.WaitingMax }
 
 // find returns the turn that a message has, and its state, which is states if it has none.
 func (t *Table) find(sequence uint64) (uint32, State) {
-	i, ok := t.bySeq[sequence]
-	if !ok {
+	i := t.heads.find(sequence)
+	if i == 0 {
 		return 0, states
 	}
 	return i, t.turns.at(i).state
@@ -255,10 +257,10 @@ func (t *Table) advance(i uint32) {
 
 // forget ends the turn of a key of which nothing is left.
 func (t *Table) forget(i uint32) {
-	const worthwhile = 4096 // turns; maps never shrink by themselves
-	delete(t.byHash, t.turns.at(i).hash)
+	const worthwhile = 4096 // turns; nothing shrinks by itself
+	t.keys.remove(t.turns.at(i).hash)
 	t.turns.give(i)
-	if len(t.byHash) == 0 && t.turns.size() > worthwhile {
+	if t.keys.length == 0 && t.turns.size() > worthwhile {
 		t.clear()
 	}
 }
