@@ -422,6 +422,28 @@ func TestFull(t *testing.T) {
 	}
 }
 
+// TestFoundFull: a full Table lists no more, but for one message of a key that has nothing else.
+func TestFoundFull(t *testing.T) {
+	table := keyed.New(keyed.Config{PerKeyMax: 3, WaitingMax: 2})
+	hash := table.Hash([]byte("a"))
+	for sequence := uint64(1); sequence <= 8; sequence++ {
+		table.Offer(sequence, []byte("a"))
+	}
+	for range 4 {
+		table.Done(next(table))
+	}
+	table.Offer(9, []byte("b"))
+	table.Offer(10, []byte("c"))
+	if first, second := table.Found(hash, 5), table.Found(hash, 6); !first || second {
+		t.Errorf("found in a full table: %v, %v, want the first one only", first, second)
+	}
+	table.Done(9)
+	table.Done(10)
+	if !table.Found(hash, 6) || table.Found(hash, 7) {
+		t.Error("found with room for one: want one")
+	}
+}
+
 func TestStateString(t *testing.T) {
 	for state, want := range map[keyed.State]string{keyed.Ready: "ready", keyed.InFlight: "in flight", keyed.Returned: "returned", keyed.Blocked: "blocked", keyed.Unlisted: "unlisted"} {
 		if got := state.String(); got != want {
