@@ -118,7 +118,7 @@ func (t *turn) configure() {
 	var set *settings
 	err := c.stream.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
 		if consumer := state.Consumer(c.name); consumer != nil {
-			set = newSettings(consumer.Config())
+			set = c.stream.settingsOf(consumer)
 			t.follow(consumer)
 			c.seePin(set, consumer, t.ns)
 		}
