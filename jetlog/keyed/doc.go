@@ -39,5 +39,7 @@
 // costs nothing: a key is known while a message of it waits or is in flight.
 //
 // A Table is volatile. Who becomes leader of a consumer makes a new one: Offer and Take of what is in flight, in
-// stream order, Back or Fail for what is not with a worker, and then Offer of what follows.
+// stream order, Back or Fail for what is not with a worker, and then Offer of what follows. If one of the first
+// waits, since its key has the same hash as another one in this Table, it just comes to its turn later; who takes
+// it then sees that it was delivered or done.
 package keyed

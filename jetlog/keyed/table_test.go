@@ -148,7 +148,7 @@ func (n *naive) fail(sequence uint64) bool {
 
 // TestModel does the same random things to a Table and to a naive one.
 func TestModel(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(30) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
 		block, keys := seed%2 == 0, 1+rnd.IntN(30)
 		if seed%10 == 0 {
@@ -286,7 +286,7 @@ func (s *stream) work() {
 
 // TestOverflow: with limits that are far too small every message is delivered once, in the order of its key.
 func TestOverflow(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range uint64(20) {
 		const messages = 600
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		config := keyed.Config{PerKeyMax: 1 + rnd.IntN(5), WaitingMax: 2 + rnd.IntN(20)}
@@ -472,7 +472,7 @@ func fill(table *keyed.Table, keys int) {
 
 // TestMemory: what a key in flight takes, and that it is given back.
 func TestMemory(t *testing.T) {
-	const keys, bytesMax = 300_000, 100
+	const keys, bytesMax = 100_000, 100
 	before := heap()
 	table := keyed.New(keyed.Config{})
 	fill(table, keys)
