@@ -11,6 +11,7 @@ import (
 	"runnel/server/jetstream/api"
 	"runnel/server/monitor"
 	"runnel/server/replication/shown"
+	"runnel/server/storage"
 )
 
 // JetStream implements monitor.Source.
@@ -67,7 +68,7 @@ func jetStreamConfig(js *conf.JetStream, c capacity.Capacity) monitor.JetStreamC
 		MaxMemoryBytes:  c.MemoryBytes,
 		MaxStorageBytes: c.StoreBytes,
 		StoreDir:        filepath.Join(js.StoreDir, storeFolder),
-		Sync:            shownSync(js),
+		Sync:            storage.Sync(js),
 		SyncInterval:    js.SyncInterval,
 		SyncAlways:      js.Sync == conf.SyncAlways,
 		Domain:          js.Domain,

@@ -169,6 +169,9 @@ func (s *Store) ID() [16]byte { return s.manifest.ID() }
 // Full reports whether publishes are refused now, since the disk has no room.
 func (s *Store) Full() bool { return s.space.Full() }
 
+// DropCache forgets what was read from files.
+func (s *Store) DropCache() { s.cache.Clear() }
+
 // usable says why the store takes nothing more.
 func (s *Store) usable() error {
 	if err := s.Err(); err != nil {
