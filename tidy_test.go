@@ -36,6 +36,7 @@ const (
 	hclog     = "github.com/hashicorp/go-hclog"
 	raft      = "github.com/hashicorp/raft"
 	raftbolt  = "github.com/hashicorp/raft-boltdb"
+	bbolt     = "go.etcd.io/bbolt"
 	gjson     = "github.com/tidwall/gjson"
 	metrics   = "github.com/prometheus/client_golang github.com/prometheus/client_model"
 	ws        = "github.com/coder/websocket"
@@ -120,7 +121,8 @@ var layers = []layer{
 	{"cluster/transport/transporttest", "cluster/mesh cluster/transport", ""},
 	{"cluster/meta/state", "subjects jetlog/config", ""},
 	{"cluster/meta/metatest", "", raft},
-	{"cluster/meta", "cluster/applying jetlog/vfs jetlog/config cluster/meta/state", raft + " " + raftbolt},
+	{"cluster/meta/ledger", "jetlog/vfs", raft + " " + raftbolt + " " + bbolt},
+	{"cluster/meta", "cluster/applying jetlog/vfs jetlog/config cluster/meta/state cluster/meta/ledger", raft},
 	{"cluster/replicas", "cluster/group cluster/meta cluster/meta/state cluster/transport jetlog jetlog/checkpoint jetlog/command jetlog/config jetlog/entries jetlog/store", ""},
 	{
 		"cluster",
