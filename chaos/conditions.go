@@ -122,7 +122,11 @@ func eachDamage(n int) []fault.Step {
 	classes := []string{"damage-wal", "damage-files", "damage-meta"}
 	var steps []fault.Step
 	for form := range disk.Forms {
-		steps = append(steps, fault.Step{Kind: classes[(form+n)%len(classes)], Form: disk.Form(form).String(), Servers: servers(n+form, 3, 1)})
+		victim, kind := servers(n+form, 3, 1), classes[(form+n)%len(classes)]
+		if kind == "damage-files" {
+			steps = append(steps, fault.Step{Kind: "restart", Servers: victim, For: time.Second}) // then there are some
+		}
+		steps = append(steps, fault.Step{Kind: kind, Form: disk.Form(form).String(), Servers: victim})
 	}
 	return steps
 }
