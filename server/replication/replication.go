@@ -83,6 +83,9 @@ type Service interface {
 	// QuorumLost is told that too few servers of a stream can be reached, MetaElected that this server leads the meta group.
 	QuorumLost(id uint64)
 	MetaElected()
+	// Reached is told that a server can be reached, or cannot any more, Lost that a link to one has ended. They do not wait.
+	Reached(node string, is bool)
+	Lost(node string)
 }
 
 // Replication is a server's part in the keeping of streams. Its methods are safe for concurrent use.
@@ -152,7 +155,12 @@ func (r *Replication) Linked(l *mesh.Link) {
 }
 
 // Unlinked implements clustering.Receiver.
-func (r *Replication) Unlinked(l *mesh.Link, reason error) { r.transport.Detach(l.Peer, l, reason) }
+func (r *Replication) Unlinked(l *mesh.Link, reason error) {
+	r.transport.Detach(l.Peer, l, reason)
+	if s := r.service.Load(); s != nil && l.Kind == mesh.RaftHeartbeat {
+		(*s).Lost(l.Peer.Node)
+	}
+}
 
 // loopback tells whether an address is on this machine.
 func loopback(a net.Addr) bool {
@@ -390,6 +398,9 @@ func (r *Replication) answer(ctx context.Context, _ string, question []byte) ([]
 
 // peerChanged is told who can be reached.
 func (r *Replication) peerChanged(e transport.PeerEvent) {
+	if s := r.service.Load(); s != nil {
+		(*s).Reached(e.Node, e.Up)
+	}
 	if e.Up {
 		r.tell(e.Node, r.leaders.All())
 	}
