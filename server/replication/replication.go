@@ -54,6 +54,8 @@ type Config struct {
 	Usage func() meta.Usage
 	// Rate bounds in bytes a second what other servers fetch of files; 0 is no bound. See SetRate.
 	Rate int64
+	// OutstandingBytes bounds what of these files is on its way at once; 0 is no bound.
+	OutstandingBytes int64
 	// Logger must not be nil.
 	Logger *slog.Logger
 }
@@ -123,7 +125,7 @@ func New(cfg Config) (*Replication, error) {
 	r := &Replication{cfg: cfg, node: node, leaders: leaders.New(), news: make(chan struct{}, 1)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	r.transport = transport.New(transport.Config{
-		Node: node, Rate: cfg.Rate, Logger: cfg.Logger,
+		Node: node, Rate: cfg.Rate, OutstandingBytes: cfg.OutstandingBytes, Logger: cfg.Logger,
 		Authorized: func(peer mesh.Member) bool { return peer.JetStream && peer.Node != "" },
 	})
 	r.transport.Serve(serviceCall, transport.Service{Handle: r.answer, MaxBytes: answerMax})
