@@ -110,6 +110,11 @@ func (s *Stream) checkState(lives []Meta, bytes uint64, wrong func(string, ...an
 	if s.state != want {
 		wrong("state is %+v, counted %+v", s.state, want)
 	}
+	for name, mark := range s.producers.All {
+		if mark.Number == 0 || mark.Sequence == 0 || mark.Sequence > s.state.Last {
+			wrong("producer %q is at %+v, the last sequence is %d", name, mark, s.state.Last)
+		}
+	}
 	if s.clock < s.state.LastTime {
 		wrong("the clock %d is before the last message %d", s.clock, s.state.LastTime)
 	}

@@ -11,8 +11,17 @@ import (
 
 // snapshotVersion is the first byte of a snapshot.
 //
-// Version 2 has schedules, the bytes of lost messages and chores at the end, version 3 sources behind them.
-const snapshotVersion = 3
+// Version 2 has schedules, the bytes of lost messages and chores at the end, version 3 sources behind them, version 4
+// producers. A snapshot is of version 4 only if it has some, so that older programs read the others.
+const snapshotVersion = 4
+
+// version returns the version of the form that a snapshot needs.
+func (s *Stream) version() byte {
+	if s.producers.Len() > 0 {
+		return 4
+	}
+	return 3
+}
 
 // ErrNewer is wrapped by the error for a snapshot of a later version: it was written by a newer
 // program, nothing is wrong with it.
@@ -23,7 +32,8 @@ var errSnapshot = errors.New("not a sound snapshot")
 // AppendSnapshot appends the whole state of the stream, apart from the bodies of its messages. Equal
 // states give equal bytes. docs/format/snapshot.md is the page for it.
 func (s *Stream) AppendSnapshot(out []byte) []byte {
-	out = append(out, snapshotVersion)
+	version := s.version()
+	out = append(out, version)
 	out = codec.AppendUint(out, s.id)
 	out = codec.AppendInt(out, s.created)
 	out = command.AppendConfig(out, &s.config)
@@ -52,7 +62,11 @@ func (s *Stream) AppendSnapshot(out []byte) []byte {
 	out = s.schedules.appendSnapshot(out)
 	out = codec.AppendUint(out, s.lostBytes)
 	out = s.appendChores(out)
-	return s.origins.AppendSnapshot(out)
+	out = s.origins.AppendSnapshot(out)
+	if version >= 4 {
+		out = s.producers.AppendSnapshot(out)
+	}
+	return out
 }
 
 // appendDeadlines appends deadlines in their order, times as differences.
@@ -115,11 +129,14 @@ func Restore(data []byte) (*Stream, error) {
 	if version >= 3 {
 		sound = s.origins.Restore(&r) && sound
 	}
+	if version >= 4 {
+		sound = s.producers.Restore(&r) && s.producers.Len() > 0 && sound
+	}
 	if err := r.End(); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	if !sound {
-		return nil, fmt.Errorf("schedules or sources are not in order: %w", errSnapshot)
+		return nil, fmt.Errorf("schedules, sources or producers are not in order: %w", errSnapshot)
 	}
 	if s.state.First > s.state.Last+1 {
 		return nil, fmt.Errorf("first sequence %d and last %d: %w", s.state.First, s.state.Last, errSnapshot)

@@ -4,6 +4,7 @@ import (
 	"runnel/jetlog/body"
 	"runnel/jetlog/config"
 	"runnel/jetlog/origin"
+	"runnel/jetlog/producers"
 	"runnel/subjects"
 )
 
@@ -43,6 +44,8 @@ type Stream struct {
 	aged uint64
 	// origins are how far the stream is with its sources.
 	origins origin.Table
+	// producers are how far those are who number what they publish.
+	producers producers.Table
 	// lastID is the message id of the last sequence, empty if it had none.
 	lastID []byte
 
@@ -98,6 +101,9 @@ func (s *Stream) Applied() uint64 { return s.applied }
 // Hash returns the sum of what all commands did. Replicas that applied as many commands have the
 // same.
 func (s *Stream) Hash() uint64 { return s.hash }
+
+// Producers returns how far those are who number what they publish. It must not be changed.
+func (s *Stream) Producers() *producers.Table { return &s.producers }
 
 // NextExpiry returns when Expire has something to do at the earliest, 0 for never. It may be too early
 // by one Expire, never too late.
