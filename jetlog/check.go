@@ -192,6 +192,7 @@ func (c *Consumer) checkDeliveries(live map[uint64]bool, wrong func(string, ...a
 	if n != c.acks.live {
 		wrong("%d wait for an answer, counted %d", c.acks.live, n)
 	}
+	c.checkNotes(wrong)
 }
 
 // checkNeeded verifies that a stream that keeps what is wanted keeps nothing else.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"runnel/jetlog/config"
+	"runnel/jetlog/retry"
 	"runnel/subjects"
 )
 
@@ -38,6 +39,8 @@ type Consumer struct {
 	lastDelivered, lastAcked int64
 	pending                  uint64
 	acks                     ackPending
+	// retry says when what failed comes again, nil for at once.
+	retry *retry.Policy
 	// timers has the deadlines of the deliveries, and of others that hold no longer.
 	timers deadlines
 	queue  redelivery
@@ -90,6 +93,13 @@ func (c *Consumer) Pending() uint64 { return c.pending }
 
 // AckPending returns how many deliveries wait for an answer.
 func (c *Consumer) AckPending() int { return c.acks.live }
+
+// Resting returns how many of these rest: nobody has them, they come again by themselves at a time, and they take no
+// place of those that may wait for an answer.
+func (c *Consumer) Resting() int { return c.acks.notes.atRest() }
+
+// Rests reports whether a message is one of these.
+func (c *Consumer) Rests(seq uint64) bool { return c.acks.notes.get(seq).resting }
 
 // Redelivered returns how many live messages were delivered more than once and are not settled.
 func (c *Consumer) Redelivered() int {

@@ -448,6 +448,8 @@ type modelDelivery struct {
 	consumer uint64
 	count    int
 	deadline int64
+	first    int64
+	resting  bool
 }
 
 func (c *modelConsumer) matches(subject string) bool {
@@ -502,7 +504,13 @@ func (c *modelConsumer) String() string {
 			queue = append(queue, seq)
 		}
 	}
-	return fmt.Sprintf("%s %v %v %d %d %d %v", c.name, c.delivered, c.floor, c.pending(), len(c.waiting), redelivered, queue)
+	resting := 0
+	for _, w := range c.waiting {
+		if w.resting {
+			resting++
+		}
+	}
+	return fmt.Sprintf("%s %v %v %d %d %d %v %d", c.name, c.delivered, c.floor, c.pending(), len(c.waiting), redelivered, queue, resting)
 }
 
 // describe gives the real consumer the same words.
@@ -512,8 +520,8 @@ func describe(c *jetlog.Consumer) string {
 		queue = append(queue, seq)
 		return true
 	})
-	return fmt.Sprintf("%s %v %v %d %d %d %v", c.Name(), c.Delivered(), c.AckFloor(), c.Pending(),
-		c.AckPending(), c.Redelivered(), queue)
+	return fmt.Sprintf("%s %v %v %d %d %d %v %d", c.Name(), c.Delivered(), c.AckFloor(), c.Pending(),
+		c.AckPending(), c.Redelivered(), queue, c.Resting())
 }
 
 // difference returns in what the stream is not like the model, empty for nothing.

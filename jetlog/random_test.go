@@ -318,7 +318,10 @@ func (g *generator) create(name string, existing *jetlog.Consumer) command.Comma
 	}
 	if g.chance(40) {
 		cfg.MaxDeliver = 2 + g.rng.IntN(2)
-		cfg.Backoff = []time.Duration{time.Second, 3 * time.Second}
+		cfg.Backoff, cfg.Metadata = []time.Duration{time.Second, 3 * time.Second}, nil
+	} else if cfg.Ack == config.AckExplicit && g.chance(40) {
+		cfg.Backoff = nil
+		cfg.Metadata = map[string]string{config.MetadataRetry: "exponential,min=1s,max=8s,factor=2,jitter=0"}
 	}
 	switch n := g.rng.IntN(4); {
 	case queue:

@@ -54,6 +54,18 @@ func (c *Consumer) wait(n uint64) time.Duration {
 
 // expect sets when the answer to a delivery is due, and takes it out of the redelivery queue.
 func (c *Consumer) expect(d *delivery, now int64, wait time.Duration) {
+	c.acks.notes.rest(d.seq, false)
+	c.ring(d, now, wait)
+}
+
+// rest puts a delivery aside until it comes again.
+func (c *Consumer) rest(d *delivery, now int64, wait time.Duration) {
+	c.acks.notes.rest(d.seq, true)
+	c.ring(d, now, wait)
+}
+
+// ring sets when something is to happen to a delivery, and takes it out of the redelivery queue.
+func (c *Consumer) ring(d *delivery, now int64, wait time.Duration) {
 	d.ticket = 0
 	d.deadline = 0
 	if wait <= 0 {
@@ -81,14 +93,35 @@ func (c *Consumer) dropTimers() {
 }
 
 // spent reports whether a delivery was the last that is allowed.
-func (c *Consumer) spent(d *delivery) bool {
-	return c.config.MaxDeliver > 0 && d.count >= uint64(c.config.MaxDeliver)
+func (c *Consumer) spent(d *delivery, now int64) bool {
+	if c.config.MaxDeliver > 0 && d.count >= uint64(c.config.MaxDeliver) {
+		return true
+	}
+	return c.retry != nil && c.retry.Exhausted(int(d.count), time.Duration(now-c.acks.notes.get(d.seq).first))
+}
+
+// retryLater takes up a delivery that failed: at once, or when the retry policy says so.
+func (c *Consumer) retryLater(d *delivery, now int64, r *Result) {
+	if c.retry == nil || c.spent(d, now) {
+		c.again(d, now, r)
+		return
+	}
+	c.rest(d, now, c.retry.Delay(int(d.count), d.seq))
+}
+
+// lapse takes up a delivery whose time is over: it was not answered, or it has rested.
+func (c *Consumer) lapse(d *delivery, now int64, r *Result) {
+	if c.acks.notes.get(d.seq).resting {
+		c.again(d, now, r)
+	} else {
+		c.retryLater(d, now, r)
+	}
 }
 
 // again takes up a delivery that failed: into the redelivery queue, or out of it all when it was the
 // last. The ack floor stays below an exhausted message until something else is settled.
-func (c *Consumer) again(d *delivery, r *Result) {
-	if !c.spent(d) {
+func (c *Consumer) again(d *delivery, now int64, r *Result) {
+	if !c.spent(d, now) {
 		c.enqueue(d)
 		return
 	}
@@ -105,7 +138,7 @@ func (s *Stream) ackDeadline() Result {
 	left := choreMax
 	for _, c := range s.consumers {
 		for c.dropTimers(); left > 0 && len(c.timers) > 0 && c.timers[0].at <= s.clock; c.dropTimers() {
-			c.again(c.acks.find(c.timers.pop().seq), &r)
+			c.lapse(c.acks.find(c.timers.pop().seq), s.clock, &r)
 			left--
 		}
 	}

@@ -129,6 +129,9 @@ func (c *Consumer) resetTo(seq uint64, lasts []uint64) Consumer {
 	changed.delivered = Position{Stream: seq - 1}
 	changed.floor = changed.delivered
 	changed.acks, changed.timers, changed.queue = ackPending{}, nil, redelivery{}
+	if c.acks.notes != nil {
+		changed.acks.notes = &notes{of: map[uint64]note{}}
+	}
 	i, _ := slices.BinarySearch(c.exhausted, seq)
 	changed.exhausted = slices.Clone(c.exhausted[:i])
 	changed.initial.list, changed.initial.gone = lasts, 0

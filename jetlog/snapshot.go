@@ -12,12 +12,12 @@ import (
 // snapshotVersion is the first byte of a snapshot.
 //
 // Version 2 has schedules, the bytes of lost messages and chores at the end, version 3 sources behind them, version 4
-// producers. A snapshot is of version 4 only if it has some, so that older programs read the others.
+// producers and what consumers with policies note. A snapshot is of version 4 only if it has some, so that older programs read the others.
 const snapshotVersion = 4
 
 // version returns the version of the form that a snapshot needs.
 func (s *Stream) version() byte {
-	if s.producers.Len() > 0 {
+	if s.producers.Len() > 0 || len(s.noting()) > 0 {
 		return 4
 	}
 	return 3
@@ -65,6 +65,7 @@ func (s *Stream) AppendSnapshot(out []byte) []byte {
 	out = s.origins.AppendSnapshot(out)
 	if version >= 4 {
 		out = s.producers.AppendSnapshot(out)
+		out = s.appendAllNotes(out)
 	}
 	return out
 }
@@ -130,13 +131,14 @@ func Restore(data []byte) (*Stream, error) {
 		sound = s.origins.Restore(&r) && sound
 	}
 	if version >= 4 {
-		sound = s.producers.Restore(&r) && s.producers.Len() > 0 && sound
+		sound = s.producers.Restore(&r) && s.readAllNotes(&r) && sound
 	}
+	sound = sound && (version >= 4 || len(s.noting()) == 0)
 	if err := r.End(); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	if !sound {
-		return nil, fmt.Errorf("schedules, sources or producers are not in order: %w", errSnapshot)
+		return nil, fmt.Errorf("schedules, sources, producers or notes are not in order: %w", errSnapshot)
 	}
 	if s.state.First > s.state.Last+1 {
 		return nil, fmt.Errorf("first sequence %d and last %d: %w", s.state.First, s.state.Last, errSnapshot)

@@ -83,6 +83,13 @@ func readConsumer(r *codec.Reader) (*Consumer, error) {
 	c := &Consumer{name: r.String(), created: r.Int()}
 	command.ReadConfig(r, &c.config)
 	c.filter = c.config.Filters()
+	if r.Err() == nil {
+		own, err := c.config.Own()
+		if err != nil {
+			return nil, fmt.Errorf("snapshot: consumer %q: %w", c.name, err)
+		}
+		c.adopt(own, 0)
+	}
 	c.incarnation, c.stray = r.Uint(), r.Bool()
 	c.delivered = Position{Consumer: r.Uint(), Stream: r.Uint()}
 	c.floor = Position{Consumer: r.Uint(), Stream: r.Uint()}
