@@ -60,6 +60,10 @@ var layers = []layer{
 	{"jetlog/config", "subjects", ""},
 	{"jetlog/command", "jetlog/codec jetlog/config", ""},
 	{"jetlog/schedule", "headers", ""},
+	{"jetlog/document", "", ""},
+	{"jetlog/content", "headers jetlog/document", ""},
+	{"jetlog/retry", "", ""},
+	{"jetlog/keyed", "headers jetlog/document", ""},
 	{"jetlog/origin", "jetlog/codec", ""},
 	{"jetlog/producers", "jetlog/codec", ""},
 	{"jetlog/body", "subjects jetlog/codec jetlog/config", ""},
@@ -149,11 +153,12 @@ var layers = []layer{
 	{"server/jetstream/delivery", "subjects headers jetlog/config jetlog/command jetlog/body jetlog jetlog/entries jetlog/store server/accounts server/jetstream/api", ""},
 	{"server/jetstream/events", "jetlog server/accounts server/engine server/jetstream/api server/jetstream/delivery", nuid},
 	{"server/jetstream/sourcing", "subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/origin server/accounts server/engine server/jetstream/api", nuid},
+	{"server/jetstream/relay", "headers server/accounts server/engine server/jetstream/api server/jetstream/clustered", ""},
 	{"server/jetstream/transfer", "headers server/accounts server/engine server/jetstream/api", ""},
 	{
 		"server/jetstream",
 		"subjects headers jetlog/config jetlog/command jetlog/body jetlog/entries jetlog jetlog/store server/wire server/accounts server/engine " +
-			"server/jetstream/api server/jetstream/alarm server/jetstream/backup server/jetstream/claims server/jetstream/clustered server/jetstream/directory server/jetstream/ingest server/jetstream/delivery server/jetstream/events server/jetstream/lanes server/jetstream/overload server/jetstream/quota server/jetstream/reads server/jetstream/rebuild server/jetstream/sourcing server/jetstream/transfer",
+			"server/jetstream/api server/jetstream/alarm server/jetstream/backup server/jetstream/claims server/jetstream/clustered server/jetstream/directory server/jetstream/ingest server/jetstream/delivery server/jetstream/events server/jetstream/lanes server/jetstream/overload server/jetstream/quota server/jetstream/reads server/jetstream/rebuild server/jetstream/relay server/jetstream/sourcing server/jetstream/transfer",
 		gjson + " " + nuid,
 	},
 	// 5: composes what lies below.
@@ -193,7 +198,8 @@ var layers = []layer{
 	{"chaos/check", "chaos/history", porcupine},
 	{"chaos/workload", "chaos/history", natsgo},
 	{"chaos/report", "chaos/history chaos/check", ""},
-	{"chaos", "chaos/check chaos/fault chaos/history chaos/process chaos/report chaos/workload", natsgo},
+	{"chaos/judge", "chaos/check chaos/history chaos/workload", ""},
+	{"chaos", "chaos/check chaos/fault chaos/history chaos/judge chaos/process chaos/report chaos/workload", natsgo},
 	{"client", "", natsgo},
 	{"cmd/runnel", "chaos chaos/fault chaos/process chaos/report chaos/workload conf cluster/survey jetlog/dump jetlog/rescue jetlog/store server/logs server bench client", xsys + " " + xterm},
 	{".ci/ratchet", "", ""},
@@ -201,7 +207,7 @@ var layers = []layer{
 }
 
 // testMay is what the tests of every package may import besides the package's own row.
-const testMay = "subjects headers conf jetlog/vfs jetlog/store jetlog/rescue server server/servertest cluster/transport/transporttest cluster/meta/metatest chaos/history chaos/check chaos/network"
+const testMay = "subjects headers conf jetlog/vfs jetlog/store jetlog/rescue server server/servertest cluster/transport/transporttest cluster/meta/metatest chaos/history chaos/check chaos/judge chaos/network"
 
 // Limits. The aims are lower and stand in CONTRIBUTING.md.
 const (

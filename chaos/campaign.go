@@ -18,6 +18,7 @@ import (
 	"runnel/chaos/check"
 	"runnel/chaos/fault"
 	"runnel/chaos/history"
+	"runnel/chaos/judge"
 	"runnel/chaos/process"
 	"runnel/chaos/report"
 	"runnel/chaos/workload"
@@ -36,6 +37,7 @@ const (
 	readyTime  = time.Minute     // to form, and to be well again when all is healed
 	setupTime  = time.Minute     // to create all streams
 	finishTime = 2 * time.Minute // for the final reads of all workloads
+	ackWait    = 5 * time.Second // of the consumers with workers
 )
 
 // unreachable are lines of a log about servers that cannot be reached, which is what a campaign does to them, about the address
@@ -106,7 +108,9 @@ func (c *campaign) report(ctx context.Context, ops []history.Operation) *report.
 		},
 		NotRunnable: c.missing,
 	}
-	sets, findings := Judge(ops, c.Workloads, c.Program.Dialect, c.Liveness)
+	sets, findings := judge.All(ops, c.Workloads, judge.Limits{
+		AckWait: ackWait, Liveness: c.Liveness, LeadersMayRefuse: c.Program.Dialect == process.Incumbent, StaleLeaders: true,
+	})
 	reason := ""
 	if ctx.Err() != nil {
 		reason = "it was cut short"

@@ -50,7 +50,6 @@ func (o Options) complete() (Options, error) {
 	set(&o.Length, time.Minute)
 	set(&o.Fault, 10*time.Second)
 	set(&o.Quiet, 8*time.Second)
-	set(&o.Liveness, livenessLimit)
 	if o.Servers == 0 {
 		o.Servers = 3
 	}

@@ -50,6 +50,7 @@ func sample() ([]history.Operation, *report.Run) {
 	}
 	ops = append(ops,
 		history.Operation{Kind: history.Fault, Node: "n1", Value: "kill", Start: 20 * time.Second, End: 24 * time.Second, Result: history.OK},
+		history.Operation{Kind: history.Fault, Node: "n2", Value: "damage-wal", Key: "wal/1.wal: cut at byte 4096, 17 are gone", Start: 34 * time.Second, End: 36 * time.Second, Result: history.OK},
 		history.Operation{Kind: history.Fault, Node: "n2", Value: "cut", Start: 22 * time.Second, End: 30 * time.Second, Result: history.OK},
 		history.Operation{Kind: history.Fault, Node: "n3", Value: "pause", Start: 45 * time.Second, End: 45*time.Second + 200*time.Millisecond, Result: history.Failed, Error: "no such process"},
 	)
@@ -144,7 +145,7 @@ func TestNothingIsTakenForMarkup(t *testing.T) {
 		Node: evil, Workload: evil, Kind: history.Publish, Stream: evil, Consumer: evil, Batch: evil, Key: evil, Value: evil,
 		Error: evil, Result: history.Failed, End: time.Second, Expected: 3,
 	}
-	fault := history.Operation{Kind: history.Fault, Node: evil, Value: evil, Error: evil, End: 20 * time.Second}
+	fault := history.Operation{Kind: history.Fault, Node: evil, Value: evil, Key: evil, Error: evil, End: 20 * time.Second}
 	r := &report.Run{
 		Command: evil, Schedule: evil, Server: report.Server{Binary: evil, Version: evil}, Machine: evil,
 		Settings: []report.Setting{{Name: evil, Value: evil}}, NotRunnable: []report.NotRunnable{{What: evil, Why: evil}},

@@ -53,6 +53,7 @@ type Fault struct {
 	Node  string        `json:"node"`
 	Start time.Duration `json:"start"`
 	End   time.Duration `json:"end"`
+	What  string        `json:"what,omitempty"`  // what exactly was done, where that differs each time: the file and the bytes
 	Error string        `json:"error,omitempty"` // what went wrong in doing it
 }
 
@@ -120,7 +121,7 @@ func faults(ops []history.Operation) []Fault {
 	all := []Fault{}
 	for i := range ops {
 		if o := &ops[i]; o.Kind == history.Fault {
-			all = append(all, Fault{o.Value, o.Node, o.Start, o.End, o.Error})
+			all = append(all, Fault{Name: o.Value, Node: o.Node, Start: o.Start, End: o.End, What: o.Key, Error: o.Error})
 		}
 	}
 	return all

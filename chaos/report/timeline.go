@@ -167,6 +167,9 @@ func (t *timeline) addLanes(r *Run, x scale, y int) int {
 			nodes = append(nodes, f.Node)
 		}
 		title := fmt.Sprintf("%s at %s, %s to %s", clip(f.Name), clip(f.Node), brief(f.Start), brief(f.End))
+		if f.What != "" {
+			title += ": " + clip(f.What)
+		}
 		byNode[f.Node] = append(byNode[f.Node], x.box(f.Start, f.End, 0, laneHeight, title, clip(f.Name)))
 	}
 	slices.Sort(nodes)

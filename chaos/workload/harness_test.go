@@ -15,6 +15,7 @@ import (
 
 	"runnel/chaos/check"
 	"runnel/chaos/history"
+	"runnel/chaos/judge"
 	"runnel/chaos/workload"
 	"runnel/server/servertest"
 )
@@ -157,45 +158,10 @@ func run(t testing.TB, name string, cfg workload.Config, p plan) []history.Opera
 	return ops
 }
 
-// findings has the history of a workload checked, as a campaign does.
+// findings has the history of a workload checked, as a campaign does. Nothing is harmed, so nothing needs as much time as there, and no client
+// comes to nothing.
 func findings(name string, ops []history.Operation, cfg workload.Config) []check.Finding {
-	const grace = 10 * time.Second
-	var all []check.Finding
-	switch name {
-	case "W1":
-		_, all = check.Log(ops, workload.LogStream)
-	case "W2":
-		_, all = check.Log(ops, workload.OrderedStream)
-		all = append(all, check.Readers(ops, check.ReadersConfig{Stream: workload.OrderedStream})...)
-	case "W3":
-		all = check.Queue(ops, check.QueueConfig{Stream: workload.QueueStream, Grace: grace})
-	case "W4":
-		_, all = check.Log(ops, workload.DedupStream)
-		all = append(all, check.Dedup(ops, check.DedupConfig{Stream: workload.DedupStream, Window: workload.DuplicateWindow})...)
-	case "W5":
-		all = check.Registers(ops, check.RegistersConfig{Stream: workload.RegistersStream, Refusals: true})
-	case "W6":
-		all = check.Bucket(ops, workload.BucketStream)
-	case "W7":
-		all = check.Group(ops, check.GroupConfig{
-			Stream: workload.KeyedStream, Consumer: workload.KeyedGroup, AckWait: cfg.AckWait, Idle: grace, Grace: grace,
-		})
-	case "W8":
-		all = check.Batches(ops, workload.BatchesStream)
-	case "W9":
-		for _, r := range workload.RetainedStreams() {
-			all = append(all, check.Retention(ops, check.RetentionConfig{
-				Stream: r.Stream, MaxMessages: r.MaxMessages, MaxPerSubject: r.MaxPerSubject, MaxAge: r.MaxAge, AgeSlack: time.Second, Consumers: r.Consumers,
-			})...)
-		}
-	case "W10":
-		_, all = check.Log(ops, workload.KeptStream)
-		all = append(all, check.Meta(ops)...)
-	case "W11":
-		all = check.DeadLetters(ops, check.QueueConfig{
-			Stream: workload.DeadQueueStream, DeadLetters: workload.DeadLetterStream, Grace: grace, Poison: workload.Poison,
-		})
-	}
+	_, all := judge.Workload(name, ops, judge.Limits{Grace: 10 * time.Second, AckWait: cfg.AckWait, AgeSlack: time.Second})
 	for _, o := range ops {
 		if o.Kind == history.Stall {
 			all = append(all, check.Finding{Kind: check.Stalled, Text: o.Value + ": " + o.Error, Count: 1, Operations: []history.Operation{o}})

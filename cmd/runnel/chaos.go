@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ type chaosFlags struct {
 	options           chaos.Options
 	program           string
 	workloads, faults string
+	seeded            bool // there is a seed
 	list              bool
 	dir               string
 	keep              bool
@@ -42,7 +44,11 @@ func (f *chaosFlags) register(flags *flag.FlagSet) {
 	flags.DurationVar(&o.Quiet, "quiet", 8*time.Second, "`time` between faults, on average")
 	flags.Float64Var(&o.Rate, "rate", 200, "operations a second of each workload")
 	flags.IntVar(&o.Processes, "clients", 8, "`number` of clients of each workload")
-	flags.Uint64Var(&o.Seed, "seed", 0, "`number` that the plan of faults comes from (default: another one each time)")
+	flags.Func("seed", "`number` that the plan of faults comes from (default: another one each time)", func(text string) (err error) {
+		f.seeded = true
+		o.Seed, err = strconv.ParseUint(text, 10, 64)
+		return err
+	})
 	flags.BoolVar(&o.SyncAlways, "sync-always", false, "have nats-server sync each message before it acknowledges (runnel always does)")
 	flags.StringVar(&f.dir, "dir", "", "`folder` for servers, history and report (default: a new one among the temporary files)")
 	flags.BoolVar(&f.keep, "keep", false, "keep the servers' folders when nothing is wrong")
@@ -64,7 +70,7 @@ func (f *chaosFlags) complete(ctx context.Context) (o chaos.Options, err error) 
 		o.Workloads = strings.Split(f.workloads, ",")
 	}
 	o.Faults = strings.Split(f.faults, ",")
-	if o.Seed == 0 {
+	if !f.seeded {
 		o.Seed = uint64(rand.Uint32())
 	}
 	o.Command = f.command(o)
