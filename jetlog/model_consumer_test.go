@@ -203,7 +203,7 @@ func (c *modelConsumer) retry() *retry.Policy {
 	if err != nil {
 		return nil
 	}
-	return p
+	return &p
 }
 
 func (c *modelConsumer) spent(seq uint64) bool {

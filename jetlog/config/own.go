@@ -66,7 +66,7 @@ func (c *Consumer) Own() (Own, error) {
 		case len(c.Backoff) > 0:
 			return refuse(MetadataRetry, "and backoff say the same thing: leave one of them out")
 		}
-		own.Retry = policy
+		own.Retry = &policy
 	}
 	return own, nil
 }

@@ -15,6 +15,7 @@ type settings struct {
 	ack           config.Ack
 	maxAckPending int           // 0 for no limit
 	shortestWait  time.Duration // the least that an answer may take, 0 for ever
+	rests         bool          // what failed comes again when a policy says so, which the state knows
 	maxDeliver    int
 	lasts         bool // begins with the last message of each subject
 	headersOnly   bool
@@ -46,6 +47,9 @@ func newSettings(cfg *config.Consumer) *settings {
 		priority: cfg.PriorityPolicy, groups: cfg.PriorityGroups, pinned: cfg.PriorityTimeout,
 		subject: cfg.DeliverSubject, queue: cfg.DeliverGroup, heartbeat: cfg.Heartbeat, flowControl: cfg.FlowControl,
 		rate: cfg.RateLimit / 8,
+	}
+	if own, err := cfg.Own(); err == nil {
+		s.rests = own.Retry != nil
 	}
 	if cfg.RateLimit > 0 {
 		s.rate = max(s.rate, 1)
