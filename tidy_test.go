@@ -71,6 +71,7 @@ var layers = []layer{
 	{"jetlog", "subjects headers jetlog/codec jetlog/config jetlog/command jetlog/body jetlog/schedule jetlog/origin jetlog/producers jetlog/retry jetlog/terms", ""},
 	{"jetlog/segment", "subjects jetlog/vfs", compress + "/s2 " + crypto},
 	{"jetlog/seal", "jetlog/segment", crypto},
+	{"jetlog/findings", "", ""},
 	{"jetlog/shadow", "jetlog/vfs", ""},
 	{"jetlog/manifest", "jetlog/vfs jetlog/codec jetlog/segment jetlog/seal", ""},
 	{"jetlog/gone", "jetlog/manifest", ""},
@@ -86,7 +87,7 @@ var layers = []layer{
 	{"jetlog/layout", "jetlog/vfs jetlog/manifest", ""},
 	{
 		"jetlog/store",
-		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/compaction jetlog/reserve jetlog/siphash jetlog/messages jetlog/entries jetlog/checkpoint jetlog/progress jetlog/layout " +
+		"subjects headers jetlog/vfs jetlog/wal jetlog/seal jetlog/shadow jetlog/manifest jetlog/gone jetlog/layer jetlog/order jetlog/compaction jetlog/reserve jetlog/siphash jetlog/messages jetlog/entries jetlog/checkpoint jetlog/progress jetlog/layout jetlog/findings " +
 			"jetlog/codec jetlog/config jetlog/command jetlog/body jetlog jetlog/segment", crypto,
 	},
 	{"jetlog/rescue", "jetlog jetlog/siphash jetlog/segment jetlog/manifest jetlog/gone jetlog/layer jetlog/messages jetlog/config jetlog/store", ""},
@@ -109,7 +110,8 @@ var layers = []layer{
 	{"server/jetstream/overload", "", ""},
 	{"server/jetstream/alarm", "", ""},
 	{"cluster/survey", "", ""},
-	{"server/monitor", "subjects jetlog/config cluster/survey server/jetstream/api", metrics},
+	{"server/memory", "", ""},
+	{"server/monitor", "subjects server/memory jetlog/config cluster/survey server/jetstream/api", metrics},
 	{"server/websocket", "", compress + " " + ws},
 	{"server/logs", "", ""},
 	{"cluster/mesh", "", compress + "/s2"},
@@ -167,7 +169,8 @@ var layers = []layer{
 	{"server/watchdog", "", ""},
 	{"server/errands", "", ""},
 	{"server/allowance", "conf server/operator server/jetstream/quota", ""},
-	{"server/capacity", "conf jetlog/store jetlog/vfs", ""},
+	{"server/capacity", "conf jetlog/store jetlog/vfs server/memory", ""},
+	{"server/storage", "conf jetlog/seal jetlog/segment jetlog/store jetlog/wal server/capacity server/jetstream server/jetstream/ingest server/memory", ""},
 	{"server/replication/leaders", "", ""},
 	{
 		"server/replication",
@@ -181,7 +184,7 @@ var layers = []layer{
 	{
 		"server",
 		"subjects headers conf jetlog/vfs jetlog jetlog/seal jetlog/segment jetlog/wal jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
-			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/deadlines server/preamble server/operator server/operator/requests server/operator/resolver server/sharing cluster/mesh cluster/meta cluster/meta/state cluster/replicas cluster/survey cluster/transport server/handshake server/membership server/clustering server/jetstream/clustered server/replication server/replication/shown server/watchdog server/capacity server/errands server/allowance server/jetstream/quota",
+			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/deadlines server/preamble server/operator server/operator/requests server/operator/resolver server/sharing cluster/mesh cluster/meta cluster/meta/state cluster/replicas cluster/survey cluster/transport server/handshake server/membership server/clustering server/jetstream/clustered server/replication server/replication/shown server/watchdog server/capacity server/memory server/storage server/errands server/allowance server/jetstream/quota",
 		nkeys,
 	},
 	{"server/servertest", "conf server", natsgo},
@@ -201,7 +204,7 @@ var layers = []layer{
 	{"chaos/judge", "chaos/check chaos/history chaos/workload", ""},
 	{"chaos", "chaos/check chaos/fault chaos/history chaos/judge chaos/process chaos/report chaos/workload", natsgo},
 	{"client", "", natsgo},
-	{"cmd/runnel", "chaos chaos/fault chaos/process chaos/report chaos/workload conf cluster/survey jetlog/dump jetlog/rescue jetlog/store server/logs server bench client", xsys + " " + xterm},
+	{"cmd/runnel", "chaos chaos/fault chaos/process chaos/report chaos/workload conf cluster/survey jetlog/dump jetlog/rescue jetlog/store server/logs server server/memory bench client", xsys + " " + xterm},
 	{".ci/ratchet", "", ""},
 	{".", "", ""},
 }

@@ -37,7 +37,10 @@ const (
 	readyTime  = time.Minute     // to form, and to be well again when all is healed
 	setupTime  = time.Minute     // to create all streams
 	finishTime = 2 * time.Minute // for the final reads of all workloads
-	ackWait    = 5 * time.Second // of the consumers with workers
+
+	conditionMax = 30 * time.Minute // for the plan of a condition
+	afterwards   = 5 * time.Second  // of load, when that is done
+	ackWait      = 5 * time.Second  // of the consumers with workers
 )
 
 // unreachable are lines of a log about servers that cannot be reached, which is what a campaign does to them, about the address
@@ -96,7 +99,7 @@ func Run(ctx context.Context, o Options) (*report.Run, error) {
 // report says what the campaign was and what came of it.
 func (c *campaign) report(ctx context.Context, ops []history.Operation) *report.Run {
 	r := &report.Run{
-		Command: c.Command, Seed: c.Seed, Schedule: strings.Join(c.Faults, ","), Began: c.began, Duration: time.Since(c.began),
+		Command: c.Command, Seed: c.Seed, Schedule: c.schedule(), Began: c.began, Duration: time.Since(c.began),
 		Server:  report.Server{Binary: filepath.Base(c.Program.Path), Version: c.Program.String()},
 		Machine: fmt.Sprintf("%s/%s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()), Servers: c.Servers, Replicas: c.Replicas,
 		Settings: []report.Setting{
@@ -211,14 +214,24 @@ func (c *campaign) harm(ctx context.Context) error {
 		runnable = append(runnable, k)
 	}
 	c.plan = c.planOf(runnable)
-	c.Tell(fmt.Sprintf("%d workloads for %v, %d faults, seed %d", len(c.loads), c.Length, len(c.plan), c.Seed))
-	limited, cancel := context.WithTimeout(ctx, c.Length)
+	length := c.Length
+	if c.Condition != "" {
+		length = conditionMax
+	}
+	c.Tell(fmt.Sprintf("%d workloads for %v, %d faults, seed %d", len(c.loads), length, len(c.plan), c.Seed))
+	limited, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
-	// The plan may end before the load does, which then goes on with a cluster that is well; and the load ends in the middle of a
-	// fault, which is undone at once.
+	// The plan of a seed may end before the load does, which then goes on with a cluster that is well; and the load ends in the middle of a
+	// fault, which is undone at once. The plan of a condition is carried out to its end.
 	load := make(chan error, 1)
 	go func() { load <- c.each(func(w workload.Workload) error { return w.Run(limited) }) }()
 	err = r.Run(limited, c.plan)
+	if c.Condition != "" {
+		if limited.Err() != nil && ctx.Err() == nil {
+			c.note(check.Unchecked, fmt.Sprintf("the plan was not done after %v", conditionMax))
+		}
+		time.AfterFunc(afterwards, cancel)
+	}
 	return errors.Join(err, <-load)
 }
 

@@ -2,9 +2,12 @@ package chaos_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,12 +16,35 @@ import (
 	"runnel/chaos/report"
 )
 
-// program builds the server of this module.
+// scratch is a folder for what all tests share.
+var scratch string
+
+func TestMain(m *testing.M) {
+	var err error
+	if scratch, err = os.MkdirTemp("", "chaos"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(scratch)
+	os.Exit(code)
+}
+
+// built is the path of the server of this module, which is built when it is first asked for.
+var built = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(scratch, "runnel")
+	if out, err := exec.Command("go", "build", "-o", path, "runnel/cmd/runnel").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the server: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// program is the server of this module.
 func program(t *testing.T) process.Program {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "runnel")
-	if out, err := exec.Command("go", "build", "-o", path, "runnel/cmd/runnel").CombinedOutput(); err != nil {
-		t.Fatalf("build the server: %v\n%s", err, out)
+	path, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
 	p, err := process.Find(t.Context(), path)
 	if err != nil {
@@ -41,26 +67,27 @@ func run(t *testing.T, o chaos.Options) *report.Run {
 
 // TestMix has all workloads work on a cluster while servers are killed, paused and cut off, and loses nothing. Seeds are the rounds.
 func TestMix(t *testing.T) {
-	p := program(t)
 	for seed := range uint64(seeds) {
-		out := run(t, chaos.Options{
-			Program: p, Faults: mixOfFaults, Length: mixLength, Fault: 4 * time.Second, Quiet: 4 * time.Second, Rate: 40, Processes: 4, Seed: seed,
-			Liveness: 20 * time.Second, // other tests run beside this one
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel() // mostly it waits
+			out := run(t, chaos.Options{
+				Program: program(t), Faults: mixOfFaults, Length: mixLength, Fault: 3 * time.Second, Quiet: 3 * time.Second, Rate: 20, Processes: 4, Seed: seed,
+				Liveness: 20 * time.Second, // other tests run beside this one
+			})
+			tell(t, out)
+			if out.Verdict != report.Passed {
+				t.Errorf("seed %d: got %s", seed, out.Verdict)
+			}
+			if len(out.Faults) < 2 {
+				t.Errorf("seed %d: %d faults, want some", seed, len(out.Faults))
+			}
 		})
-		var text strings.Builder
-		chaos.Print(&text, out)
-		t.Log(text.String())
-		if out.Verdict != report.Passed {
-			t.Errorf("seed %d: got %s", seed, out.Verdict)
-		}
-		if len(out.Faults) < 2 {
-			t.Errorf("seed %d: %d faults, want some", seed, len(out.Faults))
-		}
 	}
 }
 
 // TestRunIsCutShort ends a campaign early: what has happened until then is checked.
 func TestRunIsCutShort(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out, err := chaos.Run(ctx, chaos.Options{
@@ -81,6 +108,7 @@ func TestRunIsCutShort(t *testing.T) {
 
 // TestFaultIsNotDone wants a file damaged that is not there yet: what was not done is not passed.
 func TestFaultIsNotDone(t *testing.T) {
+	t.Parallel()
 	out := run(t, chaos.Options{
 		Program: program(t), Workloads: []string{"W1"}, Faults: []string{"damage-files"}, Length: 6 * time.Second, Fault: time.Second, Quiet: time.Second,
 		Rate: 20, Processes: 2, Liveness: 20 * time.Second,
@@ -101,6 +129,7 @@ func TestOptions(t *testing.T) {
 		{"no folder", chaos.Options{Program: p}, "folder"},
 		{"more replicas than servers", chaos.Options{Program: p, Dir: "d", Servers: 3, Replicas: 5}, "5 replicas need as many servers, and there are 3"},
 		{"no such workload", chaos.Options{Program: p, Dir: "d", Workloads: []string{"W99"}}, `no workload "W99"; there are [W1 `},
+		{"no such condition", chaos.Options{Program: p, Dir: "d", Condition: "7"}, `no condition "7"; there are 5: forgetful-majority, `},
 		{"no such fault", chaos.Options{Program: p, Dir: "d", Faults: []string{"kick"}}, `no fault "kick"; there are: kill, `},
 	}
 	for _, test := range tests {

@@ -12,19 +12,17 @@ import (
 // TestDisks harms the disk of one server after the other, in each way on its own: nothing that was acknowledged is lost, and each server
 // has all of it in the end.
 func TestDisks(t *testing.T) {
-	p := program(t)
 	for _, name := range diskFaults {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			out := run(t, chaos.Options{
-				Program: p, Workloads: []string{"W1", "W3"}, Faults: []string{name}, Length: diskLength, Fault: 4 * time.Second, Quiet: 3 * time.Second,
+				Program: program(t), Workloads: []string{"W1", "W3"}, Faults: []string{name}, Length: diskLength, Fault: 4 * time.Second, Quiet: 3 * time.Second,
 				Rate: diskRate, Processes: 4, Seed: 3,
 			})
 			if len(out.NotRunnable) > 0 {
 				t.Skipf("not runnable here: %s", out.NotRunnable[0].Why)
 			}
-			var text strings.Builder
-			chaos.Print(&text, out)
-			t.Log(text.String())
+			tell(t, out)
 			if len(out.Faults) == 0 {
 				t.Error("nothing was done")
 			}

@@ -1,9 +1,11 @@
 package chaos
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"runnel/chaos/fault"
@@ -26,6 +28,11 @@ type Options struct {
 	Rate      float64       // operations a second of each workload; 200
 	Processes int           // clients of each workload; 8
 	Seed      uint64        // of the plan and of what clients choose
+
+	// Condition is the name or number of one of the [Conditions]. Then the plan is its own, as are the numbers of servers and replicas, and the
+	// workloads if there are none here; the load ends when the plan does.
+	Condition string
+	Rounds    int // of the condition's plan; 3
 
 	// Liveness is how long clients may go without an acknowledgement once all is healed; 5 s. A machine that is busy with other things needs more.
 	Liveness time.Duration
@@ -50,6 +57,17 @@ func (o Options) complete() (Options, error) {
 	set(&o.Length, time.Minute)
 	set(&o.Fault, 10*time.Second)
 	set(&o.Quiet, 8*time.Second)
+	if o.Condition != "" {
+		c, err := FindCondition(o.Condition)
+		if err != nil {
+			return o, err
+		}
+		o.Condition, o.Servers, o.Replicas = c.Name, c.Servers, c.Replicas
+		o.Rounds = cmp.Or(o.Rounds, 3)
+		if len(o.Workloads) == 0 {
+			o.Workloads = c.Workloads
+		}
+	}
 	if o.Servers == 0 {
 		o.Servers = 3
 	}
@@ -94,6 +112,9 @@ func (o Options) check() error {
 
 // kinds are the faults.
 func (o Options) kinds() ([]fault.Kind, error) {
+	if o.Condition != "" {
+		return kindsOf(o.fixed())
+	}
 	if slices.Equal(o.Faults, []string{NoFaults}) {
 		return nil, nil
 	}
@@ -102,5 +123,27 @@ func (o Options) kinds() ([]fault.Kind, error) {
 
 // planOf is what is done to the cluster, of some kinds of faults.
 func (o Options) planOf(kinds []fault.Kind) []fault.Step {
-	return fault.Plan(fault.Settings{Seed: o.Seed, Servers: o.Servers, Kinds: kinds, Length: o.Length, Fault: o.Fault, Quiet: o.Quiet})
+	if o.Condition == "" {
+		return fault.Plan(fault.Settings{Seed: o.Seed, Servers: o.Servers, Kinds: kinds, Length: o.Length, Fault: o.Fault, Quiet: o.Quiet})
+	}
+	return slices.DeleteFunc(o.fixed(), func(s fault.Step) bool {
+		return !slices.ContainsFunc(kinds, func(k fault.Kind) bool { return k.Name == s.Kind })
+	})
+}
+
+// fixed is the plan of the condition.
+func (o Options) fixed() []fault.Step {
+	c, err := FindCondition(o.Condition)
+	if err != nil {
+		return nil // complete has said so
+	}
+	return c.plan(o.Rounds)
+}
+
+// schedule is what the report calls the plan.
+func (o Options) schedule() string {
+	if o.Condition != "" {
+		return fmt.Sprintf("%s, %d rounds", o.Condition, o.Rounds)
+	}
+	return strings.Join(o.Faults, ",")
 }

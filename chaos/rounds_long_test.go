@@ -8,6 +8,8 @@ import "time"
 const (
 	seeds     = 12
 	mixLength = 5 * time.Minute
+
+	conditionRounds = 3
 )
 
 // mixOfFaults is what is done to servers.

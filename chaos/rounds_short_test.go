@@ -6,8 +6,10 @@ import "time"
 
 // How much of a mix is run.
 const (
-	seeds     = 1
-	mixLength = 30 * time.Second
+	seeds     = 5
+	mixLength = 20 * time.Second
+
+	conditionRounds = 1
 )
 
 // mixOfFaults is what is done to servers.

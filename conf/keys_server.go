@@ -54,6 +54,8 @@ var limitKeys = []key[Options]{
 		func(o *Options) slot { return size(&o.Limits.MaxPayloadBytes, 0, maxCount) }),
 	row("max_pending", ReloadNo, "What may wait for one connection before it is closed as a slow consumer.",
 		func(o *Options) slot { return size(&o.Limits.MaxPendingBytes, 0, maxSize) }),
+	row("memory_limit", ReloadNo, "Memory that the process may have: bytes, or a percentage of what the container or the machine has; 0 for what the container allows.",
+		func(o *Options) slot { return share(&o.Limits.MemoryBytes, &o.Limits.MemoryPercent) }),
 	row("max_closed_clients", ReloadNo, "Closed connections that monitoring remembers.",
 		func(o *Options) slot { return count(&o.Limits.MaxClosedClients, 0, maxCount) }),
 	row("ping_interval", ReloadYes, "Pause between pings to a quiet client.",

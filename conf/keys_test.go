@@ -149,7 +149,7 @@ func isEmptyPart(e *conf.Explanation) bool {
 const documented = `
 server_name listen host(net) port client_advertise max_connections(max_conn) max_subscriptions(max_subs)
 max_subscription_tokens(max_sub_tokens) max_control_line max_payload max_pending max_traced_msg_len
-max_closed_clients ping_interval ping_max write_deadline write_timeout no_fast_producer_stall
+memory_limit max_closed_clients ping_interval ping_max write_deadline write_timeout no_fast_producer_stall
 no_header_support disable_sublist_cache(no_sublist_cache) proxy_protocol lame_duck_duration
 lame_duck_grace_period debug trace trace_verbose trace_headers logtime logtime_utc log_file(logfile)
 syslog remote_syslog log_size_limit(logfile_size_limit) log_max_num(logfile_max_num) pid_file(pidfile)
@@ -282,7 +282,7 @@ func TestReload(t *testing.T) {
 		jetstream.meta_compact_sync jetstream.catchup_rate cluster.advertise cluster.no_advertise cluster.routes cluster.tls cluster.tls.timeout cluster.authorization
 		cluster.authorization.password leafnodes.remotes
 		leafnodes.tls leafnodes.compression`
-	const no = `server_name listen host port max_subscriptions max_subscription_tokens max_pending max_closed_clients
+	const no = `server_name listen host port max_subscriptions max_subscription_tokens max_pending memory_limit max_closed_clients
 		write_timeout no_header_support disable_sublist_cache proxy_protocol lame_duck_duration lame_duck_grace_period
 		log_size_limit log_max_num http https http_port https_port http_base_path prof_port feature_flags store_dir
 		system_account no_system_account operator trusted_keys allow_non_tls websocket.port websocket.compression

@@ -108,6 +108,10 @@ type Limits struct {
 	MaxPayloadBytes int
 	// MaxPendingBytes bounds what may wait for one connection.
 	MaxPendingBytes int64
+	// MemoryBytes, or MemoryPercent of what there is, is the memory that the
+	// process may have; where both are 0 nothing is said.
+	MemoryBytes   int64
+	MemoryPercent int
 	// MaxClosedClients is how many closed connections monitoring remembers.
 	MaxClosedClients int
 }

@@ -383,7 +383,7 @@ func TestPins(t *testing.T) {
 	want("a", "four", time.Second)
 	pin("b", "")
 	want("b", "", 0)
-	next := *r.consumer().Config()
+	next := r.consumer().Config()
 	next.PriorityGroups = []string{"b", "new", "a"}
 	mustApply(t, r.stream, r.body, &command.ConsumerCreate{Time: r.at(), Config: next})
 	check(t, r.stream, r.body)

@@ -25,15 +25,18 @@ type interestEntry = subjects.Entry[*Consumer]
 type Consumer struct {
 	name    string
 	created int64
-	config  config.Consumer
+	// config is the configuration without what is this consumer's own. It never changes, and belongs to all
+	// consumers beside this one that are configured alike.
+	config *config.Consumer
+	form   config.Form
+	// stray is set when the filter has changed while there was something that the former one matched.
+	stray   bool
 	filter  Filter
-	entries []*interestEntry
+	entries []interestEntry
 	// incarnation is changed when the consumer begins again, so that a Deliver that was on its way
 	// can be told from a later one.
 	incarnation uint64
-	// stray is set when the filter has changed while there was something that the former one matched.
-	stray bool
-	round uint64
+	round       uint64
 
 	delivered, floor         Position
 	lastDelivered, lastAcked int64
@@ -68,7 +71,30 @@ func (c *Consumer) Name() string { return c.name }
 func (c *Consumer) Created() int64 { return c.created }
 
 // Config returns the configuration. What its slices and pointers refer to must not be changed.
-func (c *Consumer) Config() *config.Consumer { return &c.config }
+func (c *Consumer) Config() config.Consumer { return c.form.Of(c.config, c.name, c.filter) }
+
+// Common returns the configuration without the name and the filters, the same for all consumers beside one another that
+// are configured alike. It must not be changed, and is another one once the consumer is configured anew.
+func (c *Consumer) Common() *config.Consumer { return c.config }
+
+// configure takes over a configuration. What it has in common with one of the others is shared.
+func (c *Consumer) configure(cfg *config.Consumer, others ...*Consumer) {
+	common, form := cfg.Common()
+	c.form, c.filter = form, cfg.Filters()
+	for _, other := range others {
+		if config.Alike(other.config, &common) {
+			c.config = other.config
+			return
+		}
+	}
+	c.config = &common
+}
+
+// beside returns the consumers between which a name is, or would be, in their order.
+func (s *Stream) beside(name string) []*Consumer {
+	i, _ := s.find(name)
+	return s.consumers[max(i-1, 0):min(i+1, len(s.consumers))]
+}
 
 // Filter returns what the consumer wants. It must not be changed.
 func (c *Consumer) Filter() Filter { return c.filter }

@@ -21,14 +21,12 @@ func (s *Stream) createConsumer(c *command.ConsumerCreate, m Messages) (Result, 
 	if code := s.admits(c); code != 0 {
 		return refused(code), nil
 	}
-	consumer := &Consumer{
-		name: c.Config.Name, created: s.clock, config: c.Config,
-		filter: c.Config.Filters(), pins: make([]pin, len(c.Config.PriorityGroups)),
-	}
 	own, err := c.Config.Own()
 	if err != nil {
 		return refusedWith(config.BadRequest, err.Error()), nil
 	}
+	consumer := &Consumer{name: c.Config.Name, created: s.clock, pins: make([]pin, len(c.Config.PriorityGroups))}
+	consumer.configure(&c.Config, s.beside(c.Config.Name)...)
 	consumer.adopt(own, s.clock)
 	if until := c.Config.PauseUntil; until != nil && Nanoseconds(*until) > s.clock {
 		consumer.pausedUntil = Nanoseconds(*until)
@@ -147,13 +145,14 @@ func (s *Stream) startOfLasts(c *Consumer, m Messages) (uint64, error) {
 func (s *Stream) updateConsumer(c *Consumer, u *command.ConsumerCreate, m Messages) (Result, error) {
 	next := u.Config
 	next.PauseUntil = c.config.PauseUntil
-	if same(&c.config, &next) {
+	now := c.Config()
+	if same(&now, &next) {
 		return Result{}, nil
 	}
 	if u.Action == command.CreateOnly {
 		return refused(config.ConsumerExists), nil
 	}
-	if err := config.CheckConsumerUpdate(&c.config, &next); err != nil {
+	if err := config.CheckConsumerUpdate(&now, &next); err != nil {
 		var refusal *config.Error
 		if errors.As(err, &refusal) {
 			return refusedWith(refusal.Code, refusal.Detail), nil
@@ -181,13 +180,14 @@ func same(a, b *config.Consumer) bool {
 	return errX == nil && errY == nil && string(x) == string(y)
 }
 
-// reconfigure commits a configuration with the same filter.
+// reconfigure commits a configuration whose filter is entered already.
 func (s *Stream) reconfigure(c *Consumer, next *config.Consumer, own config.Own) {
 	pins := make([]pin, len(next.PriorityGroups))
 	for i, group := range next.PriorityGroups {
 		pins[i].id, pins[i].since = c.Pinned(group)
 	}
-	c.config, c.pins = *next, pins
+	c.pins = pins
+	c.configure(next, s.beside(c.name)...)
 	c.adopt(own, s.clock)
 }
 

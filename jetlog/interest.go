@@ -11,17 +11,17 @@ func (s *Stream) enter(c *Consumer) {
 	if len(patterns) == 0 {
 		patterns = Filter{">"}
 	}
-	for _, pattern := range patterns {
-		e := &interestEntry{Subject: pattern, Value: c}
-		c.entries = append(c.entries, e)
-		s.interest.Insert(e)
+	c.entries = make([]interestEntry, len(patterns))
+	for i, pattern := range patterns {
+		c.entries[i].Subject, c.entries[i].Value = pattern, c
+		s.interest.Insert(&c.entries[i])
 	}
 }
 
 // leave takes the filters of a consumer out of the tree.
 func (s *Stream) leave(c *Consumer) {
-	for _, e := range c.entries {
-		s.interest.Remove(e)
+	for i := range c.entries {
+		s.interest.Remove(&c.entries[i])
 	}
 	c.entries = nil
 }

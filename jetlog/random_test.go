@@ -310,7 +310,7 @@ func (g *generator) create(name string, existing *jetlog.Consumer) command.Comma
 	cfg := config.Consumer{Durable: name, Ack: config.AckExplicit, AckWait: 2 * time.Second}
 	queue := g.model.cfg.Retention == config.WorkQueueRetention
 	if existing != nil {
-		cfg = *existing.Config()
+		cfg = existing.Config()
 		cfg.FilterSubject, cfg.FilterSubjects = "", nil
 	} else if !queue {
 		cfg.Ack = config.Ack(g.rng.IntN(3))

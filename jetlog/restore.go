@@ -22,8 +22,7 @@ func (s *Stream) restoreConsumer(c *command.ConsumerRestore, m Messages) (Result
 		return refused(code), nil
 	}
 	consumer := &Consumer{
-		name: c.Config.Name, created: s.clock, config: c.Config,
-		filter: c.Config.Filters(), pins: make([]pin, len(c.Config.PriorityGroups)),
+		name: c.Config.Name, created: s.clock, pins: make([]pin, len(c.Config.PriorityGroups)),
 		delivered: Position{c.DeliveredConsumer, c.DeliveredStream},
 		floor:     Position{c.FloorConsumer, c.FloorStream},
 	}
@@ -31,6 +30,7 @@ func (s *Stream) restoreConsumer(c *command.ConsumerRestore, m Messages) (Result
 	if err != nil {
 		return refusedWith(config.BadRequest, err.Error()), nil
 	}
+	consumer.configure(&c.Config, s.beside(c.Config.Name)...)
 	consumer.adopt(own, s.clock)
 	if until := c.Config.PauseUntil; until != nil && Nanoseconds(*until) > s.clock {
 		consumer.pausedUntil = Nanoseconds(*until)
@@ -155,7 +155,7 @@ func (s *Stream) restoreInitial(c *Consumer, from *command.ConsumerRestore, m Me
 // Backup returns the command that makes this consumer anew, in a stream that has the same messages.
 func (c *Consumer) Backup() *command.ConsumerRestore {
 	out := &command.ConsumerRestore{
-		Config:            c.config,
+		Config:            c.Config(),
 		DeliveredConsumer: c.delivered.Consumer, DeliveredStream: c.delivered.Stream,
 		FloorConsumer: c.floor.Consumer, FloorStream: c.floor.Stream,
 		Exhausted: slices.Clone(c.exhausted),

@@ -108,7 +108,7 @@ func Restore(data []byte) (*Stream, error) {
 	s.ttl.all = readDeadlines(&r)
 	s.incarnations = r.Uint()
 	for range r.Count(minConsumerBytes) {
-		c, err := readConsumer(&r)
+		c, err := readConsumer(&r, s.consumers[max(len(s.consumers)-1, 0):]...)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"runnel/jetlog/codec"
 	"runnel/jetlog/command"
+	"runnel/jetlog/config"
 )
 
 // minConsumerBytes is the least that a consumer takes in a snapshot.
@@ -14,7 +15,8 @@ const minConsumerBytes = 18
 func (c *Consumer) appendSnapshot(out []byte) []byte {
 	out = codec.AppendBytes(out, c.name)
 	out = codec.AppendInt(out, c.created)
-	out = command.AppendConfig(out, &c.config)
+	cfg := c.Config()
+	out = command.AppendConfig(out, &cfg)
 	out = codec.AppendUint(out, c.incarnation)
 	out = codec.AppendBool(out, c.stray)
 	for _, p := range [...]Position{c.delivered, c.floor} {
@@ -79,12 +81,14 @@ func readSequences(r *codec.Reader) []uint64 {
 	return list
 }
 
-func readConsumer(r *codec.Reader) (*Consumer, error) {
+// readConsumer reads a consumer; others are those that it may have a configuration in common with.
+func readConsumer(r *codec.Reader, others ...*Consumer) (*Consumer, error) {
 	c := &Consumer{name: r.String(), created: r.Int()}
-	command.ReadConfig(r, &c.config)
-	c.filter = c.config.Filters()
+	var cfg config.Consumer
+	command.ReadConfig(r, &cfg)
+	c.configure(&cfg, others...)
 	if r.Err() == nil {
-		own, err := c.config.Own()
+		own, err := cfg.Own()
 		if err != nil {
 			return nil, fmt.Errorf("snapshot: consumer %q: %w", c.name, err)
 		}

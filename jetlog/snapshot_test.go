@@ -54,7 +54,7 @@ func sample(t testing.TB) (*jetlog.Stream, *jetlog.Memory) {
 	apply(&command.Pause{Time: at, Consumer: "last", Until: at + 5000})
 	apply(&command.Pin{Time: at, Consumer: "c", Group: "g", ID: "me"})
 	apply(&command.Delete{Time: at, Sequence: 4})
-	update := *c.Config()
+	update := c.Config()
 	update.FilterSubject = "s.c"
 	apply(&command.ConsumerCreate{Time: at, Config: update})
 	if err := s.Check(m); err != nil {

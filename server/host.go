@@ -4,6 +4,7 @@ import (
 	"runnel/cluster/meta"
 	"runnel/jetlog/store"
 	"runnel/jetlog/vfs"
+	"runnel/server/memory"
 )
 
 // Host is where a server keeps its streams, and in a cluster what the servers have agreed on. The zero Host is this machine's disk.
@@ -15,6 +16,8 @@ type Host struct {
 	MetaLog func(dir string) (meta.Store, error)
 	// Tune, if it is not nil, changes the sizes of a store that is about to be opened: small ones have it do often what it does seldom.
 	Tune func(*store.Config)
+	// Memory is the memory budget of the process where the options say nothing; the zero value is none.
+	Memory memory.Budget
 }
 
 // complete fills in what was left out.

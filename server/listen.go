@@ -246,8 +246,9 @@ func (s *Server) acceptTLS(st *state, meta *engine.Meta, nc net.Conn) {
 func (s *Server) serve(c *engine.Conn, nc net.Conn, info *wire.Info) {
 	s.counts.came.Add(1)
 	o := s.state.Load().options
-	if most := o.Limits.MaxConnections; most > 0 && s.engine.ConnCount() >= most {
-		s.logger.Error("maximum connections exceeded", "cid", c.ID(), "max_connections", most)
+	most := o.Limits.MaxConnections
+	if full := most > 0 && s.engine.ConnCount() >= most; full || s.memory.Refuse() {
+		s.logger.Error("maximum connections exceeded", "cid", c.ID(), "max_connections", most, "memory", s.memory.Step().String())
 		s.turnAway(c, nc, info, engine.ReasonMaxConnections, "maximum connections exceeded")
 		return
 	}

@@ -22,6 +22,7 @@ import (
 	"runnel/server/deadlines"
 	"runnel/server/engine"
 	"runnel/server/jetstream"
+	"runnel/server/memory"
 	"runnel/server/monitor"
 	"runnel/server/system"
 	"runnel/server/wire"
@@ -60,6 +61,7 @@ type Server struct {
 	store     *store.Store
 	jetstream *jetstream.Service
 	capacity  atomic.Pointer[capacity.Capacity] // of all streams together; nil without JetStream
+	memory    *memory.Keeper                    // nil without a memory budget
 
 	// state is what a reload replaces as a whole.
 	state    atomic.Pointer[state]
@@ -116,6 +118,9 @@ func OpenOn(h Host, o *conf.Options, logger *slog.Logger) (*Server, error) {
 		}),
 		done: make(chan struct{}),
 		hung: make(chan struct{}),
+	}
+	if err := s.budgetMemory(o); err != nil {
+		return nil, err
 	}
 	s.ending, s.stop = context.WithCancel(context.Background())
 	if err := s.makeKeys(); err != nil {
@@ -174,6 +179,7 @@ func (s *Server) begin(o *conf.Options) error {
 	if err := s.startReplication(); err != nil {
 		return err
 	}
+	s.running.Go(func() { s.memory.Run(s.ending) })
 	s.running.Go(func() { s.system.Run(s.ending) }) // its pages show what is open by now
 	if err := s.listenMonitor(o); err != nil {
 		return err

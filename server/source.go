@@ -57,6 +57,7 @@ func (src source) Server() monitor.ServerSnapshot {
 		Series:         monitor.Series{Streams: metrics.MaxStreams, Consumers: metrics.MaxConsumers},
 		Operators:      src.s.operatorsShown(st),
 		Proxies:        st.proxies.shown(),
+		Memory:         src.s.memory.State(),
 	}
 }
 

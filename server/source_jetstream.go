@@ -11,6 +11,7 @@ import (
 	"runnel/server/jetstream/api"
 	"runnel/server/monitor"
 	"runnel/server/replication/shown"
+	"runnel/server/storage"
 )
 
 // JetStream implements monitor.Source.
@@ -50,9 +51,12 @@ func (src source) JetStream() (monitor.JetStream, bool) {
 // problem puts into words what is wrong with a stream.
 func problem(p *jetstream.Problem) monitor.Problem {
 	shown := monitor.Problem{Account: p.Account, Stream: p.Stream, Down: p.Offline != nil}
-	if shown.Down {
+	switch {
+	case shown.Down:
 		shown.Text = fmt.Sprintf("cannot be opened: %v", p.Offline)
-	} else {
+	case p.Harm != nil:
+		shown.Text = fmt.Sprintf("cannot be read as a whole: %v", p.Harm)
+	default:
 		shown.Text = fmt.Sprintf("%d messages were lost with a part of the disk; everything else is there", p.Lost)
 	}
 	return shown
@@ -64,7 +68,7 @@ func jetStreamConfig(js *conf.JetStream, c capacity.Capacity) monitor.JetStreamC
 		MaxMemoryBytes:  c.MemoryBytes,
 		MaxStorageBytes: c.StoreBytes,
 		StoreDir:        filepath.Join(js.StoreDir, storeFolder),
-		Sync:            shownSync(js),
+		Sync:            storage.Sync(js),
 		SyncInterval:    js.SyncInterval,
 		SyncAlways:      js.Sync == conf.SyncAlways,
 		Domain:          js.Domain,

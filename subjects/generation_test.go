@@ -227,3 +227,26 @@ func TestInvalidateEndsEveryStamp(t *testing.T) {
 		t.Error("a new stamp is not valid")
 	}
 }
+
+// TestFirstStampOfAFullTree sees that changes count from the first stamp on, however large the tree is by then, and that a
+// tree costs next to nothing before.
+func TestFirstStampOfAFullTree(t *testing.T) {
+	for _, size := range []int{0, 1, subjects.ManyEntries - 1, subjects.ManyEntries, subjects.ManyEntries + 1} {
+		tree := subjects.NewTree[int]()
+		for i := range size {
+			tree.Insert(&subjects.Entry[int]{Subject: fmt.Sprintf("a.b%d", i)})
+		}
+		tree.Invalidate()
+		s := tree.Stamp([]byte("a.b0"))
+		if !s.Valid() {
+			t.Errorf("with %d entries: the first stamp is not valid", size)
+		}
+		tree.Insert(&subjects.Entry[int]{Subject: "a.b0"})
+		if s.Valid() {
+			t.Errorf("with %d entries: the first stamp is valid after a change", size)
+		}
+	}
+	if allocs := testing.AllocsPerRun(10, func() { subjects.NewTree[int]() }); allocs > 1 {
+		t.Errorf("an empty tree takes %v allocations", allocs)
+	}
+}

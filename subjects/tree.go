@@ -27,17 +27,14 @@ type Tree[V any] struct {
 	inserts, removes uint64
 	matches          atomic.Uint64
 
-	// generations is replaced once, when the tree has grown. Counters change under
-	// mu only.
+	// generations is nil until somebody wants a stamp, and replaced once, when the
+	// tree has grown. It is set, and counters change, under mu only.
 	generations atomic.Pointer[generations]
 }
 
 // NewTree returns an empty tree.
 func NewTree[V any]() *Tree[V] {
-	t := &Tree[V]{literals: make(map[string]*Entry[V])}
-	t.wildcards.edges = make(map[edge[V]]*node[V])
-	t.generations.Store(newGenerations(fewCounters))
-	return t
+	return &Tree[V]{} // small: there may be thousands, most of them empty
 }
 
 // Insert adds e. An entry that is in a tree already stays as it is, and one
@@ -50,22 +47,32 @@ func (t *Tree[V]) Insert(e *Entry[V]) {
 		return
 	}
 	if literal {
+		if t.literals == nil {
+			t.literals = make(map[string]*Entry[V])
+		}
 		t.literals[e.Subject] = link(t.literals[e.Subject], e)
 	} else {
 		t.wildcards.insert(e)
 	}
 	t.size++
 	t.inserts++
-	t.generations.Load().counter(e.Subject).Add(1)
+	t.note(e)
 	t.grow()
 	t.tell(e, literal, 1)
+}
+
+// note counts a change for the stamps that it concerns, if there are any.
+func (t *Tree[V]) note(e *Entry[V]) {
+	if g := t.generations.Load(); g != nil {
+		g.counter(e.Subject).Add(1)
+	}
 }
 
 // grow moves to many counters once the tree has many entries. The new counters
 // are published before the stamps on the old ones are made invalid: see Stamp.
 func (t *Tree[V]) grow() {
 	old := t.generations.Load()
-	if t.size < manyEntries || len(old.first) == manyCounters {
+	if old == nil || t.size < manyEntries || len(old.first) == manyCounters {
 		return
 	}
 	t.generations.Store(newGenerations(manyCounters))
@@ -88,7 +95,7 @@ func (t *Tree[V]) Remove(e *Entry[V]) bool {
 	}
 	t.size--
 	t.removes++
-	t.generations.Load().counter(e.Subject).Add(1)
+	t.note(e)
 	t.tell(e, literal, -1)
 	return true
 }
@@ -157,10 +164,14 @@ func (t *Tree[V]) HasLiteral(subject []byte) bool {
 }
 
 // Stamp returns a stamp for the subject, to be taken before a match whose
-// result is remembered. It takes no lock and does not allocate.
+// result is remembered. But for the first of a tree it takes no lock and does
+// not allocate.
 func (t *Tree[V]) Stamp(subject []byte) Stamp {
 	for {
 		g := t.generations.Load()
+		if g == nil {
+			g = t.begin()
+		}
 		s := g.stamp(subject)
 		// Were g replaced before its counters were read, the change that makes
 		// stamps on g invalid might be part of this one, which then would be valid
@@ -171,11 +182,29 @@ func (t *Tree[V]) Stamp(subject []byte) Stamp {
 	}
 }
 
+// begin counts changes from now on.
+func (t *Tree[V]) begin() *generations {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g := t.generations.Load()
+	if g == nil {
+		counters := fewCounters
+		if t.size >= manyEntries {
+			counters = manyCounters
+		}
+		g = newGenerations(counters)
+		t.generations.Store(g)
+	}
+	return g
+}
+
 // Invalidate makes every stamp of the tree invalid, for a change that the tree does not know of.
 func (t *Tree[V]) Invalidate() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.generations.Load().global.Add(1)
+	if g := t.generations.Load(); g != nil {
+		g.global.Add(1)
+	}
 }
 
 // Len returns the number of entries.

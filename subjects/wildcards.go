@@ -4,7 +4,7 @@ package subjects
 type wildcards[V any] struct {
 	root node[V]
 	// edges leads from a node to its child under a literal token. One map for all
-	// nodes costs far less memory than many small ones.
+	// nodes costs far less memory than many small ones. It is nil until there is one.
 	edges map[edge[V]]*node[V]
 }
 
@@ -66,6 +66,9 @@ func (w *wildcards[V]) ensure(n *node[V], token string) *node[V] {
 	if token == star {
 		n.star = child
 	} else {
+		if w.edges == nil {
+			w.edges = make(map[edge[V]]*node[V])
+		}
 		w.edges[edge[V]{n, token}] = child
 		n.literals++
 	}

@@ -26,6 +26,21 @@ const (
 // Forms is how many forms there are, from 0 on.
 const Forms = 5
 
+// String is the name of the form.
+func (f Form) String() string {
+	return [Forms]string{Flip: "flip", Truncate: "truncate", RollBack: "roll-back", Empty: "empty", Remove: "remove"}[f]
+}
+
+// FormOf is the form of a name.
+func FormOf(name string) (Form, error) {
+	for f := range Form(Forms) {
+		if f.String() == name {
+			return f, nil
+		}
+	}
+	return 0, fmt.Errorf("files are not damaged by %q", name)
+}
+
 // What a disk reads and writes at once, and how much of a file rolls back at most.
 const (
 	pageBytes    = 4096

@@ -1,7 +1,19 @@
 package disk
 
-// SyncFlag and FirstSync read what Linux and strace say.
-var (
-	SyncFlag  = syncFlag
-	FirstSync = firstSync
-)
+import "io"
+
+// SyncFlag reads what Linux says.
+var SyncFlag = syncFlag
+
+// A Synced is what is on the disk by a trace.
+type Synced struct{ s *synced }
+
+// ReadSynced reads a trace of strace.
+func ReadSynced(trace io.Reader) (Synced, error) {
+	s := newSynced()
+	return Synced{s}, s.read(trace)
+}
+
+// Stays and Returns are what becomes of a file.
+func (s Synced) Stays(path string, old bool) bool { return s.s.stays(path, old) }
+func (s Synced) Returns(path string) bool         { return s.s.returns(path) }

@@ -1,53 +1,63 @@
 package disk
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"runnel/chaos/process"
 )
 
-// syncing are the system calls after which something is on the disk: those that say so, and the opening of files of which every
-// write is synced.
-var syncing = regexp.MustCompile(`\b(fsync|fdatasync|sync|syncfs|sync_file_range|msync)(\(| resumed)|\bO_D?SYNC\b`)
+// ErrSynced means that a server must not forget, since it has synced nobody knows what.
+var ErrSynced = errors.New("it has synced everything meanwhile, and what is synced is not lost")
 
-// traced are the system calls that [syncing] is looked for in.
-const traced = "fsync,fdatasync,sync,syncfs,sync_file_range,msync,open,openat"
-
-// ErrSynced means that a server must not forget, since it has synced something that it would lose.
-var ErrSynced = errors.New("it has synced meanwhile, and what is synced is not lost")
-
-// A Forgetting is a server that is about to lose all that it writes from now on, as if the power went out and the disk had kept nothing
-// of it. That may happen to a server that syncs nothing; what it has synced it must never lose. So all of its system calls are traced.
+// A Forgetting is a server that is about to lose what it writes from now on and does not sync, as if the power went out and the disk had kept
+// nothing of it. What it has synced it must never lose. So all of its system calls are traced: a file of which something was synced meanwhile
+// stays as it is, all of it, and so do new names once their folder was synced.
 type Forgetting struct {
 	dir    string
 	kept   string // a copy of the folder
 	trace  string // the file with the system calls since the copy
+	synced *synced
 	tracer *tracer
 }
 
+// Forgotten is what a server has lost.
+type Forgotten struct {
+	Back    int // files that are as they were
+	Gone    int // files that were not there before
+	Staying int // files that were synced
+}
+
+// String is what it has lost, in words.
+func (f Forgotten) String() string {
+	return fmt.Sprintf("%d files are as they were before, %d are gone, %d were synced and stay", f.Back, f.Gone, f.Staying)
+}
+
 // BeginForgetting keeps a copy of the streams of a running server at a place that does not exist yet, while the server stands still, and
-// begins to watch it. Then the server goes on. The error is [ErrSynced] if it has files open that are synced with each write.
+// begins to watch it. Then the server goes on.
 func BeginForgetting(ctx context.Context, s *process.Server, kept string) (*Forgetting, error) {
 	pid, up := s.PID()
 	if !up {
 		return nil, fmt.Errorf("have server %s forget: it is down", s.Name())
 	}
+	dir, err := filepath.Abs(s.StoreDir())
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir) // as the system shows paths
+	}
+	if err != nil {
+		return nil, fmt.Errorf("have server %s forget: %w", s.Name(), err)
+	}
 	if err := s.Pause(); err != nil {
 		return nil, err
 	}
-	f := &Forgetting{dir: s.StoreDir(), kept: kept, trace: kept + ".trace"}
-	err := f.begin(ctx, pid)
-	err = errors.Join(err, s.Resume())
+	f := &Forgetting{dir: dir, kept: kept, trace: kept + ".trace", synced: newSynced()}
+	err = errors.Join(f.begin(ctx, pid), s.Resume())
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("have server %s forget: %w", s.Name(), err), f.Close())
 	}
@@ -65,28 +75,24 @@ func (f *Forgetting) begin(ctx context.Context, pid int) error {
 	if err != nil {
 		return fmt.Errorf("wait until process %d stands still: %w", pid, err)
 	}
-	if err := openSynced(pid, f.dir); err != nil {
+	if err := f.openSynced(pid); err != nil {
 		return err
 	}
-	if f.tracer, err = attach(ctx, pid, "-o", f.trace, "-e", "trace="+traced); err != nil {
+	if f.tracer, err = attach(ctx, pid, "-y", "-o", f.trace, "-e", "trace="+traced); err != nil {
 		return err
 	}
 	return Copy(f.dir, f.kept)
 }
 
-// openSynced is an error if a process has a file below a folder open of which every write is synced.
-func openSynced(pid int, dir string) error {
-	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return err
-	}
+// openSynced notes the files that a process has open of which every write is synced.
+func (f *Forgetting) openSynced(pid int) error {
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	if err != nil {
 		return err
 	}
 	for _, e := range files {
 		path, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, e.Name()))
-		if err != nil || !strings.HasPrefix(path, dir+string(filepath.Separator)) {
+		if err != nil || !strings.HasPrefix(path, f.dir+string(filepath.Separator)) {
 			continue
 		}
 		info, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%s", pid, e.Name()))
@@ -94,7 +100,7 @@ func openSynced(pid int, dir string) error {
 			return err
 		}
 		if syncFlag(string(info)) {
-			return fmt.Errorf("%s is open for writes that are synced: %w", path, ErrSynced)
+			f.synced.sync(path)
 		}
 	}
 	return nil
@@ -114,43 +120,79 @@ func syncFlag(info string) bool {
 	return true // nobody can tell
 }
 
-// Forget puts the copy in the place of what the server has, which must be down. It does nothing and returns [ErrSynced] when the server has
-// synced anything since the copy was made.
-func (f *Forgetting) Forget() error {
+// Forget puts the copy in the place of what the server has, which must be down, but for what it has synced since. It does nothing and returns
+// [ErrSynced] when that cannot be told.
+func (f *Forgetting) Forget() (lost Forgotten, err error) {
 	if f.tracer == nil {
-		return errors.New("forget: there is no copy")
+		return lost, errors.New("forget: there is no copy")
 	}
 	f.tracer.stop()
 	trace, err := os.Open(f.trace)
 	if err != nil {
-		return fmt.Errorf("forget: %w", err)
+		return lost, fmt.Errorf("forget: %w", err)
 	}
 	defer trace.Close()
-	call, err := firstSync(trace)
-	switch {
-	case err != nil:
-		return fmt.Errorf("forget: read the trace: %w", err)
-	case call != "":
-		return fmt.Errorf("forget: %w: %s", ErrSynced, call)
+	if err = f.synced.read(trace); err == nil {
+		lost, err = f.merge()
 	}
-	return Restore(f.kept, f.dir)
+	if err == nil {
+		err = Restore(f.kept, f.dir)
+	}
+	if err != nil {
+		err = fmt.Errorf("forget: %w", err)
+	}
+	return lost, err
 }
 
-// firstSync is the first line of a trace that syncs something; empty if there is none.
-func firstSync(trace io.Reader) (string, error) {
-	lines := bufio.NewReader(trace)
-	for {
-		line, err := lines.ReadString('\n')
-		if syncing.MatchString(line) {
-			return strings.TrimSpace(line), nil
-		}
-		if err == io.EOF {
-			return "", nil
-		}
-		if err != nil {
-			return "", err
+// merge brings what stays into the copy.
+func (f *Forgetting) merge() (lost Forgotten, err error) {
+	now, err := files(f.dir)
+	if err != nil {
+		return lost, err
+	}
+	before, err := files(f.kept)
+	if err != nil {
+		return lost, err
+	}
+	for name := range now {
+		path, target := filepath.Join(f.dir, name), filepath.Join(f.kept, name)
+		switch {
+		case f.synced.stays(path, before[name]):
+			lost.Staying++
+			if err := errors.Join(os.MkdirAll(filepath.Dir(target), 0o700), os.Rename(path, target)); err != nil {
+				return lost, err
+			}
+		case before[name]:
+			lost.Back++
+		default:
+			lost.Gone++
 		}
 	}
+	for name := range before {
+		if now[name] {
+			continue
+		}
+		if f.synced.returns(filepath.Join(f.dir, name)) {
+			lost.Back++
+		} else if err := os.Remove(filepath.Join(f.kept, name)); err != nil {
+			return lost, err
+		}
+	}
+	return lost, nil
+}
+
+// files are those below a folder.
+func files(dir string) (map[string]bool, error) {
+	all := make(map[string]bool)
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		all[name] = true
+		return err
+	})
+	return all, err
 }
 
 // Close ends the watching and removes what was kept.

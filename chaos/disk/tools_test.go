@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"runnel/chaos/disk"
+	"runnel/chaos/process"
 )
 
 // needs skips a test that cannot be run here.
@@ -79,39 +80,38 @@ func TestForget(t *testing.T) {
 		name   string
 		extra  string // of the configuration
 		orders []string
-		want   string // is in the file in the end
-		synced bool   // it must not forget
+		want   map[string]string // the files in the end
+		lost   disk.Forgotten
 	}{
-		{"nothing was synced", "", []string{"write 2", "make b"}, "1", false},
-		{"it has synced", "", []string{"write 2", "sync", "write 3"}, "123", true},
-		{"a synced file", "# synced\n", []string{"write 2"}, "12", true},
+		{"nothing was synced", "", []string{"write 2", "make b"}, map[string]string{"a": "1"}, disk.Forgotten{Back: 1, Gone: 1}},
+		{"it has synced one", "", []string{"write 2", "make b", "sync", "write 3"}, map[string]string{"a": "123"}, disk.Forgotten{Gone: 1, Staying: 1}},
+		{"a synced file", "# synced\n", []string{"write 2"}, map[string]string{"a": "12"}, disk.Forgotten{Staying: 1}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			s := start(t, test.extra)
+			t.Chdir(filepath.Dir(s.StoreDir())) // whether paths begin at the root or not is all the same
+			here := filepath.Base(s.StoreDir())
+			s.Configure(func(c *process.Config) { c.StoreDir = here })
 			tell(t, s, "write 1", "sync")
 			kept := s.StoreDir() + ".kept"
 			f, err := disk.BeginForgetting(soon(t), s, kept)
-			if err == nil {
-				defer f.Close()
-			}
-			tell(t, s, test.orders...)
-			if err := errors.Join(s.Kill()); err != nil {
+			if err != nil {
 				t.Fatal(err)
 			}
-			if err == nil {
-				err = f.Forget()
+			defer f.Close()
+			tell(t, s, test.orders...)
+			if err := s.Kill(); err != nil {
+				t.Fatal(err)
 			}
-			if errors.Is(err, disk.ErrSynced) != test.synced || !test.synced && err != nil {
-				t.Errorf("got error %v, want one: %v", err, test.synced)
+			if lost, err := f.Forget(); err != nil || lost != test.lost {
+				t.Errorf("got %v and error %v, want %v", lost, err, test.lost)
 			}
-			if got := contents(t, s.StoreDir()); len(got) != 1 || got["a"] != test.want {
-				t.Errorf("got %q, want file a with %q", got, test.want)
+			if got := contents(t, s.StoreDir()); !maps.Equal(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
 			}
-			if f != nil {
-				if err := f.Close(); err != nil {
-					t.Error(err)
-				}
+			if err := f.Close(); err != nil {
+				t.Error(err)
 			}
 			for _, name := range []string{kept, kept + ".trace"} {
 				if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
@@ -132,18 +132,53 @@ func TestForgetNeedsAServer(t *testing.T) {
 	}
 }
 
-func TestFirstSync(t *testing.T) {
-	tests := []struct{ name, trace, want string }{
-		{"nothing", "", ""},
-		{"harmless", "7 openat(AT_FDCWD, \"sync\", O_RDONLY|O_CLOEXEC) = 3\n7 +++ exited with 0 +++\n", ""},
-		{"a call", "7 openat(AT_FDCWD, \"x\", O_RDWR) = 3\n8 fdatasync(3) = 0\n8 fsync(3) = 0\n", "8 fdatasync(3) = 0"},
-		{"the end of a call", "8 <... fsync resumed>) = 0\n", "8 <... fsync resumed>) = 0"},
-		{"a file with synced writes", "8 openat(AT_FDCWD, \"x\", O_RDWR|O_SYNC) = 3", "8 openat(AT_FDCWD, \"x\", O_RDWR|O_SYNC) = 3"},
-		{"no end of line", "8 msync(0x7, 4096, MS_SYNC", "8 msync(0x7, 4096, MS_SYNC"},
+// TestSynced has what is on a disk follow from a trace. Without a file that was there before it is about /d/a, which was.
+func TestSynced(t *testing.T) {
+	const cwd = "AT_FDCWD</d>"
+	lines := func(calls ...string) string { return "7 " + strings.Join(calls, "\n7 ") + "\n" }
+	tests := []struct {
+		name, trace    string
+		path           string
+		isNew          bool
+		stays, returns bool
+	}{
+		{"nothing", "", "/d/a", false, false, true},
+		{"harmless", lines(`openat(AT_FDCWD</d>, "a", O_RDONLY|O_CLOEXEC) = 3</d/a>`, `+++ exited with 0 +++`), "/d/a", false, false, true},
+		{"a call", lines(`fdatasync(3</d/a>) = 0`), "/d/a", false, true, false},
+		{"a call without an end", "7 fsync(3</d/a> <unfinished ...>", "/d/a", false, true, false},
+		{"the end of a call", lines(`<... fsync resumed>) = 0`), "/d/a", false, false, true},
+		{"another file", lines(`fsync(3</d/b>) = 0`), "/d/a", false, false, true},
+		{"a file that is removed", lines(`fsync(3</d/a>(deleted)) = 0`), "/d/a", false, true, false},
+		{"a file with synced writes", lines(`openat(` + cwd + `, "a", O_RDWR|O_CREAT|O_SYNC|O_CLOEXEC, 0600) = 3</d/a>`), "/d/a", false, true, false},
+		{"its folder", lines(`fsync(3</d>) = 0`), "/d/a", false, false, false},
+		{"its folder, of a new file", lines(`fsync(3</d>) = 0`), "/d/a", true, true, false},
+		{"a new name", lines(`fsync(3</d/t>) = 0`, `renameat(`+cwd+`, "t", `+cwd+`, "a") = 0`), "/d/a", false, false, true},
+		{"a new name that is synced", lines(`renameat(`+cwd+`, "/d/t", `+cwd+`, "/d/a") = 0`, `fsync(3</d>) = 0`), "/d/a", false, true, false},
+		{"a new name, the folder synced before", lines(`fsync(3</d>) = 0`, `renameat(`+cwd+`, "t", `+cwd+`, "a") = 0`), "/d/a", false, false, false},
+		{"a new name of what was synced", lines(`fsync(3</d/a>) = 0`, `rename("/d/t", "/d/a") = 0`), "/d/a", false, true, false},
+		{"the old name", lines(`rename("/d/a", "/d/b") = 0`), "/d/a", false, false, false},
+		{"a folder with a new name", lines(`rename("/d", "/e") = 0`), "/e/a", true, true, true},
+		{"a folder's old name", lines(`rename("/d", "/e") = 0`), "/d/a", false, false, false},
 	}
 	for _, test := range tests {
-		if got, err := disk.FirstSync(strings.NewReader(test.trace)); got != test.want || err != nil {
-			t.Errorf("%s: got %q, %v, want %q", test.name, got, err, test.want)
+		s, err := disk.ReadSynced(strings.NewReader(test.trace))
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		if got := s.Stays(test.path, !test.isNew); got != test.stays {
+			t.Errorf("%s: it stays as it is: %v, want %v", test.name, got, test.stays)
+		}
+		if got := s.Returns(test.path); !test.stays && got != test.returns {
+			t.Errorf("%s: it comes back: %v, want %v", test.name, got, test.returns)
+		}
+	}
+}
+
+// TestSyncedAll: when nobody can tell what was synced, nothing may be forgotten.
+func TestSyncedAll(t *testing.T) {
+	for _, call := range []string{"sync()", "syncfs(3</d>) = 0", "msync(0x7, 4096, MS_SYNC) = 0", "fsync(3) = -1 EBADF"} {
+		if _, err := disk.ReadSynced(strings.NewReader("7 " + call)); !errors.Is(err, disk.ErrSynced) {
+			t.Errorf("%s: got %v", call, err)
 		}
 	}
 }

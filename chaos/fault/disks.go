@@ -26,7 +26,8 @@ func disks() []Kind {
 		{Name: "disk-eio", Text: "the disk of one server fails to sync, once or from then on", Takes: One, Least: 3, do: failSyncs, missing: traced},
 		{Name: "disk-full", Text: "the disk of one server is full", Takes: One, Least: 3, do: fill, missing: mounted},
 		{Name: "disk-read-only", Text: "the disk of one server becomes read-only", Takes: One, Least: 3, do: readOnly, missing: mounted},
-		{Name: "forget", Text: "one server is killed and loses what it has written and not synced", Takes: One, Least: 3, do: forget, missing: unforgetting},
+		{Name: "forget", Text: "one server is killed and loses what it has written and not synced", Takes: One, Least: 3, do: forget, missing: traced},
+		{Name: "forget-all", Text: "all are killed at once and lose what they have written and not synced", Takes: All, do: forget, missing: traced},
 	}
 }
 
@@ -64,7 +65,14 @@ func damage(class disk.Class) func(context.Context, *Runner, Step, []*process.Se
 			return err
 		}
 		victim, random := servers[0], s.random()
-		form := disk.Form(random.IntN(disk.Forms))
+		form, leads := disk.Form(random.IntN(disk.Forms)), random.IntN(2) == 0
+		if s.Form != "" {
+			var err error
+			if form, err = disk.FormOf(s.Form); err != nil {
+				return err
+			}
+			leads = true
+		}
 		f := disk.Folder{Dir: victim.StoreDir(), Dialect: victim.Program().Dialect, Random: random}
 		if form == disk.RollBack {
 			f.Older = f.Dir + ".older"
@@ -78,7 +86,7 @@ func damage(class disk.Class) func(context.Context, *Runner, Step, []*process.Se
 		if err == nil {
 			err = r.harm(f, class, form)
 		}
-		err = errors.Join(err, r.last(ctx, s.For/2, func(ctx context.Context) error { return r.revive(ctx, victim, random.IntN(2) == 0) }))
+		err = errors.Join(err, r.last(ctx, s.For/2, func(ctx context.Context) error { return r.revive(ctx, victim, leads) }))
 		return errors.Join(err, r.outlive(ctx, victim))
 	}
 }
@@ -212,38 +220,4 @@ func readOnly(ctx context.Context, r *Runner, s Step, servers []*process.Server)
 	}
 	err = r.last(ctx, s.For, func(ctx context.Context) error { return errors.Join(undo(), again(ctx, r, victim)) })
 	return errors.Join(err, r.settle(ctx))
-}
-
-// unforgetting is why no server may be made to forget.
-func unforgetting(r *Runner) error {
-	if r.Cluster.Servers()[0].Program().Dialect == process.Runnel {
-		return errors.New("this server syncs before it acknowledges, so there is no moment since which it has not; power cuts are for clusters in one process")
-	}
-	return disk.Tracing()
-}
-
-// forget has a server lose what it has written during the step. Whether it has synced is known only in the end: then this step was none.
-func forget(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
-	victim := servers[0]
-	f, err := disk.BeginForgetting(ctx, victim, victim.StoreDir()+".kept")
-	if err != nil {
-		return tried(err)
-	}
-	err = errors.Join(r.last(ctx, s.For, func(ctx context.Context) error {
-		expectDamage(r.Cluster, victim)
-		err := victim.Kill()
-		if err == nil {
-			err = tried(f.Forget())
-		}
-		return errors.Join(err, victim.Start(ctx))
-	}), f.Close())
-	return errors.Join(err, r.settle(ctx))
-}
-
-// tried says of a server that had synced that it may not forget this time.
-func tried(err error) error {
-	if errors.Is(err, disk.ErrSynced) {
-		return fmt.Errorf("not runnable here: %w", err)
-	}
-	return err
 }

@@ -12,7 +12,7 @@ import (
 // diskKinds are the faults of disks, and what each needs of the machine.
 var diskKinds = map[string]string{
 	"damage-wal": "", "damage-files": "", "damage-meta": "", "damage-any": "", "disk-eio": "strace", "disk-full": "mount", "disk-read-only": "mount",
-	"forget": "strace",
+	"forget": "strace", "forgetful-majority": "strace",
 }
 
 // runnerOf is one for a cluster that was never started.
@@ -45,16 +45,5 @@ func TestDisksMissing(t *testing.T) {
 		if err := kinds[0].Missing(runnerOf(t, 1, process.Incumbent)); err == nil || !strings.Contains(err.Error(), "it needs 3 servers") {
 			t.Errorf("%s of one server: got %v", name, err)
 		}
-	}
-}
-
-// A server that syncs before it acknowledges must never forget.
-func TestForgetMissing(t *testing.T) {
-	kinds, err := fault.Find("forget")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := kinds[0].Missing(runnerOf(t, 3, process.Runnel)); err == nil || !strings.Contains(err.Error(), "syncs before it acknowledges") {
-		t.Errorf("got %v, want that it syncs", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"runnel/chaos/disk"
 	"runnel/chaos/fault"
 	"runnel/chaos/history"
 	"runnel/chaos/process"
@@ -106,6 +107,29 @@ func TestDamages(t *testing.T) {
 	}
 }
 
+// TestFormOfDamage has a file damaged in each form that a plan may want.
+func TestFormOfDamage(t *testing.T) {
+	for form := range disk.Form(disk.Forms) {
+		s := step("damage-wal", 1)
+		s.Form = form.String()
+		_, ops := carryOut(t, "", s)
+		if len(ops) != 1 {
+			t.Fatalf("%s: got %v, want one fault", form, ops)
+		}
+		o := ops[0]
+		want := map[disk.Form]string{disk.Flip: "bits flipped", disk.Truncate: "cut at byte", disk.Empty: "emptied", disk.Remove: "removed"}[form]
+		nothing := form == disk.RollBack && strings.Contains(o.Error, "nothing to damage") // nothing changes here
+		if !nothing && (o.Result != history.OK || !strings.Contains(o.Key, want) || !strings.Contains(o.Key, "asked to lead")) {
+			t.Errorf("%s: got %v, %q %s", form, o.Result, o.Key, o.Error)
+		}
+	}
+	s := step("damage-wal", 1)
+	s.Form = "kick"
+	if _, ops := carryOut(t, "", s); len(ops) != 1 || !strings.Contains(ops[0].Error, `"kick"`) {
+		t.Errorf("got %v, want that there is no such form", ops)
+	}
+}
+
 // A class of which there are no files: that is an error of the fault, and the server is back.
 func TestDamageOfNothing(t *testing.T) {
 	c, ops := carryOut(t, "", step("damage-files", 1))
@@ -116,7 +140,7 @@ func TestDamageOfNothing(t *testing.T) {
 
 // TestDisksFail: what is done to the disk of a server is undone, and it has its files.
 func TestDisksFail(t *testing.T) {
-	for _, kind := range []string{"disk-eio", "disk-full", "disk-read-only", "forget"} {
+	for _, kind := range []string{"disk-eio", "disk-full", "disk-read-only", "forget", "forget-all", "forgetful-majority"} {
 		t.Run(kind, func(t *testing.T) {
 			kinds, err := fault.Find(kind)
 			if err != nil {
@@ -128,6 +152,9 @@ func TestDisksFail(t *testing.T) {
 			c, ops := carryOut(t, "", step(kind, 1))
 			if len(ops) != 1 || ops[0].Result != history.OK || ops[0].Node != "n2" {
 				t.Errorf("got %v, want one fault of n2", ops)
+			}
+			if got, want := strings.Contains(ops[0].Key, "2 files are as they were before"), strings.HasPrefix(kind, "forget"); got != want {
+				t.Errorf("got %q, want what was forgotten: %v", ops[0].Key, want)
 			}
 			s := c.Servers()[1]
 			if !whole(s) {

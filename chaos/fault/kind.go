@@ -32,6 +32,7 @@ type Takes int
 const (
 	One      Takes = iota + 1 // one
 	Two                       // two that stand in a relation to one another: the first is who it is done to
+	Three                     // the same
 	Minority                  // as many as may fail: one of three, two of five
 	Majority                  // one more than may fail
 	All
@@ -44,6 +45,8 @@ func (t Takes) of(n int) int {
 		return 1
 	case Two:
 		return 2
+	case Three:
+		return 3
 	case Minority:
 		return max(1, (n-1)/2)
 	case Majority:

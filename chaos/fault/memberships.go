@@ -13,6 +13,7 @@ func memberships() []Kind {
 		{Name: "wipe", Text: "one server loses its disk and comes back under its name as a new one", Takes: One, Least: 3, do: wipe},
 		{Name: "replace", Text: "one server is removed for good, and another takes its place", Takes: One, Least: 3, do: replace},
 		{Name: "replace-cut", Text: "one server is replaced while another one is cut off", Takes: Two, Least: 5, do: replaceCut},
+		{Name: "replace-cut-kill", Text: "one server is replaced while another one is cut off, and then a third is killed", Takes: Three, Least: 5, do: replaceCutKill},
 	}
 }
 
@@ -37,6 +38,18 @@ func replaceCut(ctx context.Context, r *Runner, s Step, servers []*process.Serve
 		r.Cluster.Mesh().Heal()
 		return nil
 	}))
+	return errors.Join(err, r.settle(ctx))
+}
+
+func replaceCutKill(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
+	part(r.Cluster, servers[1:2])
+	err := r.replaceOne(ctx, servers[0])
+	err = errors.Join(err, r.last(ctx, s.For/3, func(context.Context) error { return servers[2].Kill() }))
+	err = errors.Join(err, r.last(ctx, s.For/3, func(context.Context) error {
+		r.Cluster.Mesh().Heal()
+		return nil
+	}))
+	err = errors.Join(err, r.last(ctx, s.For/3, func(ctx context.Context) error { return start(ctx, servers[2:]) }))
 	return errors.Join(err, r.settle(ctx))
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"runnel/chaos/disk"
 	"runnel/chaos/process"
 )
 
@@ -13,6 +14,7 @@ func pairs() []Kind {
 	return []Kind{
 		{Name: "pause-kill", Text: "a minority stands still; then one of the others is killed, the rest stand still and the minority goes on", Takes: Minority, Least: 3, do: pauseKill},
 		{Name: "cut-kill", Text: "a minority is cut off; then one of the others is killed, the rest are cut off and the minority comes back", Takes: Minority, Least: 3, do: cutKill},
+		{Name: "forgetful-majority", Text: "one server is away; then another one is killed, loses what it has not synced, and the two go on without the rest", Takes: One, Least: 3, do: forgetful, missing: func(*Runner) error { return disk.Tracing() }},
 	}
 }
 

@@ -11,6 +11,9 @@ type Step struct {
 	At      time.Duration `json:"at"`      // since the beginning of the plan, at the earliest: a fault that is slow to undo delays the next
 	For     time.Duration `json:"for"`     // how long it lasts
 	Servers []int         `json:"servers"` // the places in the cluster of those that it is done to
+	// Form is how a file is damaged, by the name of a [disk.Form], and has the server lead what it can afterwards; both are left to chance
+	// when it is empty. Other faults have no use for it.
+	Form string `json:"form,omitempty"`
 }
 
 // Settings say what a plan is like.

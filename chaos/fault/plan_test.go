@@ -60,7 +60,7 @@ func TestPlan(t *testing.T) {
 func checkServers(t *testing.T, s fault.Step, servers int, takes fault.Takes) {
 	t.Helper()
 	want := map[fault.Takes]int{
-		fault.One: 1, fault.Two: 2, fault.Minority: (servers - 1) / 2, fault.Majority: servers/2 + 1, fault.All: servers,
+		fault.One: 1, fault.Two: 2, fault.Three: 3, fault.Minority: (servers - 1) / 2, fault.Majority: servers/2 + 1, fault.All: servers,
 	}[takes]
 	if len(s.Servers) != want {
 		t.Errorf("%s is done to %v, want %d of %d", s.Kind, s.Servers, want, servers)

@@ -34,7 +34,7 @@ func subjectKey(subject string) string { return subject }
 // led there. A replica that could not be read is in the history too.
 func (l *load) finals(ctx context.Context, stream string, key keyOf, pinned bool) error {
 	r, err := l.settle(ctx, stream)
-	all := []error{err}
+	all := []error{err, l.agree(ctx, r)}
 	left := slices.Clone(r.nodes)
 	for i := range l.cfg.Nodes {
 		all = append(all, l.alone(i, func(c *client) error {
@@ -121,39 +121,54 @@ func (d *drain) direct(ctx context.Context) error {
 
 // page reads what comes from next on, and moves that on as far as it gets.
 func (d *drain) page(ctx context.Context, next *uint64) (more bool, err error) {
-	request, err := json.Marshal(map[string]uint64{"seq": *next, "batch": pageMessages, "max_bytes": pageBytes})
+	pending, err := d.get(ctx, directGet{*next, pageMessages, pageBytes}, func(sequence uint64, m *nats.Msg) {
+		if sequence >= *next {
+			d.note(m.Header.Get(jetstream.SubjectHeader), sequence, m.Header, m.Data)
+			*next = sequence + 1
+		}
+	})
+	return pending > 0, err
+}
+
+// directGet asks for what comes from a sequence on.
+type directGet struct {
+	Sequence uint64 `json:"seq"`
+	Batch    int    `json:"batch"`
+	MaxBytes int    `json:"max_bytes,omitempty"`
+}
+
+// get asks for messages, and returns how many there are after them.
+func (d *drain) get(ctx context.Context, g directGet, see func(sequence uint64, m *nats.Msg)) (pending uint64, err error) {
+	request, err := json.Marshal(g)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	sub, err := d.nc.SubscribeSync(d.nc.NewInbox())
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // it only fails with its connection
 	if err := d.nc.PublishRequest("$JS.API.DIRECT.GET."+d.stream, sub.Subject, request); err != nil {
-		return false, err
+		return 0, err
 	}
 	for {
 		m, err := sub.NextMsgWithContext(ctx)
 		if err != nil {
-			return false, err
+			return 0, err
 		}
 		switch status := m.Header.Get("Status"); status {
 		case "":
 			sequence, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
 			if err != nil {
-				return false, fmt.Errorf("a direct get was answered without a sequence: %w", err)
+				return 0, fmt.Errorf("a direct get was answered without a sequence: %w", err)
 			}
-			if sequence >= *next {
-				d.note(m.Header.Get(jetstream.SubjectHeader), sequence, m.Header, m.Data)
-				*next = sequence + 1
-			}
+			see(sequence, m)
 		case "204":
-			return m.Header.Get("Nats-Num-Pending") != "0", nil
+			return strconv.ParseUint(m.Header.Get("Nats-Num-Pending"), 10, 64)
 		case "404":
-			return false, nil
+			return 0, nil
 		default:
-			return false, fmt.Errorf("a direct get was answered with %s %s", status, m.Header.Get("Description"))
+			return 0, fmt.Errorf("a direct get was answered with %s %s", status, m.Header.Get("Description"))
 		}
 	}
 }

@@ -12,6 +12,9 @@ import (
 	"runnel/chaos/history"
 )
 
+// settlePause is the pause between two looks at what replicas have.
+const settlePause = 100 * time.Millisecond
+
 // rest is a stream whose replicas agree, as far as its leader knows.
 type rest struct {
 	stream string

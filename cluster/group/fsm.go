@@ -21,7 +21,9 @@ func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 		}
 		if err := f.apply(l); err != nil {
 			f.g.fail(fmt.Errorf("apply entry %d: %w", l.Index, err))
+			break
 		}
+		f.g.applied.Store(l.Index)
 	}
 	return f.none[:len(logs)]
 }
@@ -35,7 +37,7 @@ func (f *fsm) apply(l *raft.Log) error {
 	if g.cfg.Log.Durable() < l.Index {
 		if err := g.cfg.Log.WaitDurable(g.ctx, l.Index); err != nil {
 			if g.ctx.Err() != nil {
-				return nil // closed; it is applied again the next time
+				return g.ctx.Err() // closed; it is applied again the next time
 			}
 			return fmt.Errorf("wait until it is safe: %w", err)
 		}

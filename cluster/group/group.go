@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -63,7 +64,9 @@ type Config struct {
 type Group struct {
 	cfg      Config
 	logger   *slog.Logger
-	instance uint64 // of this opening; tells our entries from those of others and of earlier times
+	instance uint64        // of this opening; tells our entries from those of others and of earlier times
+	begun    uint64        // the end of the log when it was opened
+	applied  atomic.Uint64 // index of the last entry that was carried out since, also of those that the machine does not see
 
 	raft    *raft.Raft
 	started chan struct{} // closed once raft is set: what raft calls waits for it
@@ -126,7 +129,7 @@ func Open(cfg Config) (*Group, error) {
 		g.end()
 		return nil, fmt.Errorf("open group %d: %w", cfg.ID, err)
 	}
-	g.raft = r
+	g.raft, g.begun = r, r.LastIndex()
 	// The filter is the observer: raft calls it at each change, in its own goroutine, and nothing needs to be received.
 	r.RegisterObserver(raft.NewObserver(nil, false, g.observe))
 	close(g.started)

@@ -18,10 +18,19 @@ type Status struct {
 	Voter bool
 	// Commit and Applied are indexes of the log; Last is its end here.
 	Commit, Applied, Last uint64
+	// Begun is the end of the log when the group was opened, or Last if that is less. All of it may be committed: who has not applied it may lack
+	// what was confirmed long ago, also while nobody has told him of a commit.
+	Begun uint64
 	// Peers are the other members. Their progress is known to the leader only.
 	Peers []Peer
 	// Failed is why this replica takes no part any more; nil if it does.
 	Failed error
+}
+
+// Current reports whether what this replica has is what the group has, or nearly: it leads, or knows who does and has carried out all that it
+// knows to be committed and all that it had in its log when it was opened.
+func (s *Status) Current() bool {
+	return s.Leads || s.Leader != "" && s.Voter && s.Applied >= max(s.Commit, s.Begun)
 }
 
 // Peer is another member of the group.
@@ -49,7 +58,7 @@ func (g *Group) Status() Status {
 	g.mu.Unlock()
 	_, leader := r.LeaderWithID()
 	s.Leader, s.Term, s.Commit, s.Last = string(leader), r.CurrentTerm(), r.CommitIndex(), r.LastIndex()
-	s.Applied = g.cfg.Machine.Applied()
+	s.Applied, s.Begun = max(g.cfg.Machine.Applied(), g.applied.Load()), min(g.begun, s.Last)
 	for _, m := range r.GetConfiguration().Configuration().Servers {
 		if string(m.ID) == g.cfg.Self {
 			s.Voter = m.Suffrage == raft.Voter

@@ -15,6 +15,12 @@ import (
 // serviceLeave is the call by which a replica that has lost something asks to be taken out of its group.
 const serviceLeave = "replicas.leave"
 
+// mustLeave stands behind the stream in a request of a replica that takes part no more; goodFiles is an answer.
+const (
+	mustLeave = 1
+	goodFiles = 1
+)
+
 // leaveTime bounds how long that may take.
 const leaveTime = 10 * time.Second
 
@@ -80,10 +86,36 @@ func (r *replica) rejoin(a *state.Assignment, t *store.Stream, why error) error 
 	if r.wipedLately() {
 		return errLater
 	}
-	if err := r.askToLeave(a); err != nil {
+	if _, err := r.askToLeave(a, true); err != nil {
 		r.h.logger.Warn("a replica is damaged, and no leader can take it out of its group", "stream", nameOf(a), "id", r.id, "damage", why, "error", err)
 		return errLater
 	}
+	return r.renew(a, t, why)
+}
+
+// mend has a replica with damaged files get all from the others. It knows all that it has voted for and confirmed, so it takes part until a
+// leader has taken it out that knows of no damage to what itself has: what can still be read here may be damaged there.
+func (r *replica) mend(a *state.Assignment, t *store.Stream) error {
+	if !r.h.caught.Load() || a.Solo() || r.wipedLately() {
+		return nil
+	}
+	heir, err := r.askToLeave(a, false)
+	if g := r.group.Load(); err != nil && heir != "" && g.Leader() == r.h.cfg.Self {
+		ctx, cancel := context.WithTimeout(r.h.ctx, handOverTime)
+		defer cancel()
+		err = errors.Join(err, g.StepDown(ctx, heir))
+	}
+	if err != nil {
+		r.h.logger.Warn("files of a replica are damaged, and no leader with good ones can take it out of its group",
+			"stream", nameOf(a), "id", r.id, "damage", t.Harm(), "error", err)
+		return nil // it is looked at again
+	}
+	r.shutGroup()
+	return r.renew(a, t, t.Harm())
+}
+
+// renew gives up what a replica has that is no member of its group any more, and begins with nothing.
+func (r *replica) renew(a *state.Assignment, t *store.Stream, why error) error {
 	fresh, err := r.h.cfg.Store.Wipe(t)
 	if err != nil {
 		return err
@@ -110,8 +142,13 @@ func (r *replica) forgive() {
 	r.lost, r.broken, r.compared, r.wiped = nil, nil, comparison{}, time.Now()
 }
 
-// askToLeave asks all others, of whom one may lead.
-func (r *replica) askToLeave(a *state.Assignment) error {
+// askToLeave asks all others, of whom one may lead. Who must leave cannot stay, whatever the others have. If none of them leads, heir is
+// one whose files are good; empty if none is known.
+func (r *replica) askToLeave(a *state.Assignment, must bool) (heir string, err error) {
+	request := binary.LittleEndian.AppendUint64(nil, r.id)
+	if must {
+		request = append(request, mustLeave)
+	}
 	ctx, cancel := context.WithTimeout(r.h.ctx, leaveTime)
 	defer cancel()
 	var errs []error
@@ -119,18 +156,23 @@ func (r *replica) askToLeave(a *state.Assignment) error {
 		if node == r.h.cfg.Self {
 			continue
 		}
-		_, err := r.h.cfg.Transport.Call(ctx, node, serviceLeave, binary.LittleEndian.AppendUint64(nil, r.id))
-		if err == nil {
-			return nil
+		answer, err := r.h.cfg.Transport.Call(ctx, node, serviceLeave, request)
+		switch {
+		case err == nil && len(answer) == 0:
+			return "", nil
+		case err == nil:
+			heir, err = node, group.ErrNotLeader
 		}
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return heir, errors.Join(errs...)
 }
 
-// serveLeave takes the caller out of a group that is led here. It comes back as a member without a vote, as it is assigned still.
+// serveLeave takes the caller out of a group that is led here. It comes back as a member without a vote, as it is assigned still. Who need not
+// leave is answered with goodFiles by a server that does not lead and has nothing damaged.
 func (h *Replicas) serveLeave(ctx context.Context, from string, request []byte) ([]byte, error) {
-	if len(request) != 8 {
+	must := len(request) == 9 && request[8] == mustLeave
+	if len(request) != 8 && !must {
 		return nil, errRequest
 	}
 	r := h.replica(binary.LittleEndian.Uint64(request))
@@ -138,8 +180,17 @@ func (h *Replicas) serveLeave(ctx context.Context, from string, request []byte) 
 		return nil, ErrUnknown
 	}
 	g := r.group.Load()
-	if g == nil || !g.Status().Leads {
+	if g == nil {
 		return nil, group.ErrNotLeader
+	}
+	harm := r.agreed.Load().Harm()
+	switch leads := g.Status().Leads; {
+	case harm != nil && !must:
+		return nil, fmt.Errorf("files are damaged here too: %w", harm)
+	case !leads && must:
+		return nil, group.ErrNotLeader
+	case !leads:
+		return []byte{goodFiles}, nil
 	}
 	h.logger.Warn("a replica is damaged and leaves its group for a while", "id", r.id, "node", from)
 	if err := r.hear(ctx, g, from, false); err != nil {

@@ -2,6 +2,8 @@ package replicas_test
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -136,4 +138,95 @@ func TestReplicasDiffer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// spoilFiles changes a byte of a message in each file of messages.
+func spoilFiles(t testing.TB, n *node) {
+	t.Helper()
+	const files = dir + "/segments"
+	list, err := n.disk.List(files)
+	if err != nil || len(list) == 0 {
+		t.Fatalf("%s has no files: %v", n.name, err)
+	}
+	for _, e := range list {
+		f, err := n.disk.OpenReadWrite(files + "/" + e.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, 1)
+		if _, err = f.ReadAt(b, 100); err == nil {
+			b[0] ^= 0xff
+			_, err = f.WriteAt(b, 100)
+		}
+		if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestFilesAreDamaged has files of replicas be damaged: a replica gets all from the others, whichever finds out how, unless all of them are damaged.
+func TestFilesAreDamaged(t *testing.T) {
+	read := func(n *node, id uint64) error { _, err := n.stream(id).Load(1); return err }
+	scrub := func(n *node, _ uint64) error { return n.log.Scrub() }
+	for name, c := range map[string]struct {
+		damaged func(w *world, id uint64) []*node
+		find    func(n *node, id uint64) error
+	}{
+		"of a follower, met by reading":   {func(w *world, id uint64) []*node { return []*node{w.follower(id)} }, read},
+		"of a follower, met by scrubbing": {func(w *world, id uint64) []*node { return []*node{w.follower(id)} }, scrub},
+		"of the leader":                   {func(w *world, id uint64) []*node { return []*node{w.leader(id)} }, read},
+		"of the leader and another one":   {func(w *world, id uint64) []*node { return []*node{w.leader(id), w.follower(id)} }, scrub},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inGroup(t, 3, 10, func(t *testing.T, w *world, a *state.Assignment) {
+				was := w.damage(a.ID, c.damaged(w, a.ID), c.find)
+				w.publish(a.ID, 1)
+				w.until("new replicas", func() bool {
+					return !slices.ContainsFunc(w.nodes, func(n *node) bool { return was[n] != nil && n.stream(a.ID) == was[n] })
+				})
+				w.publish(a.ID, 1)
+				w.settle(a.ID, 12, "a", "b", "c")
+				for n := range was {
+					if err := read(n, a.ID); err != nil || n.stream(a.ID).Harm() != nil {
+						t.Errorf("%s: message 1: %v, harm %v", n.name, err, n.stream(a.ID).Harm())
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestAllFilesAreDamaged has files of all replicas be damaged: nobody gives up what can still be read, and the stream goes on.
+func TestAllFilesAreDamaged(t *testing.T) {
+	inGroup(t, 3, 10, func(t *testing.T, w *world, a *state.Assignment) {
+		was := w.damage(a.ID, w.nodes, func(n *node, _ uint64) error { return n.log.Scrub() })
+		<-time.After(5 * time.Minute)
+		w.publish(a.ID, 1)
+		w.settle(a.ID, 11, "a", "b", "c")
+		for n, s := range was {
+			if n.stream(a.ID) != s {
+				t.Errorf("%s has given up what it had", n.name)
+			}
+			n.crash() // nobody looks whether it is whole
+		}
+	})
+}
+
+// damage damages the files of some nodes, has each find out, and returns the streams that they have.
+func (w *world) damage(id uint64, nodes []*node, find func(*node, uint64) error) map[*node]*store.Stream {
+	w.t.Helper()
+	was := map[*node]*store.Stream{}
+	for _, n := range nodes {
+		if err := n.log.Flush(); err != nil {
+			w.t.Fatal(err)
+		}
+		spoilFiles(w.t, n)
+		was[n] = n.stream(id)
+	}
+	for n, s := range was {
+		if err := find(n, id); err == nil || s.Harm() == nil || s.Err() != nil {
+			w.t.Fatalf("%s does not know of it: %v", n.name, err)
+		}
+	}
+	return was
 }

@@ -23,6 +23,8 @@ type watch struct {
 	tries   int
 	alone   time.Time // since when too few voters can be reached; zero if enough can
 	told    bool      // that it is so
+	mend    time.Time // files that are damaged are not looked after before
+	mends   int       // how often that was tried
 	managed time.Time
 	compare time.Time // when replicas are compared next
 	changes uint64    // as of the last comparison
@@ -43,6 +45,9 @@ const (
 	hotTime   = 30 * time.Second
 	hotEvery  = time.Second
 	coldEvery = 15 * time.Second
+	// mendEvery is how long a replica with damaged files waits until it tries again to be mended. That doubles mendsMax times.
+	mendEvery = 10 * time.Second
+	mendsMax  = 6
 )
 
 // soon has the members be looked at more often for a while.
@@ -128,6 +133,7 @@ func (r *replica) look(now time.Time, g *group.Group, reach *transport.Reach) (l
 		r.again() // it has been damaged, perhaps while nothing was applied: it is given up, and led elsewhere
 		return false
 	}
+	r.lookAtFiles(now)
 	leader := g.Leader()
 	if led = leader == r.h.cfg.Self; led {
 		r.lookAsLeader(now, g)
@@ -137,10 +143,23 @@ func (r *replica) look(now time.Time, g *group.Group, reach *transport.Reach) (l
 	return led
 }
 
+// lookAtFiles has a replica with damaged files be mended, again after longer and longer times: others may have no better one.
+func (r *replica) lookAtFiles(now time.Time) {
+	w := &r.watch
+	switch {
+	case r.agreed.Load().Harm() == nil:
+		w.mend, w.mends = time.Time{}, 0
+	case !now.Before(w.mend):
+		w.mend = now.Add(mendEvery << min(w.mends, mendsMax))
+		w.mends++
+		r.again()
+	}
+}
+
 // lookAsLeader has the group managed and compared from time to time.
 func (r *replica) lookAsLeader(now time.Time, g *group.Group) {
 	w := &r.watch
-	*w = watch{managed: w.managed, compare: w.compare, changes: w.changes}
+	*w = watch{managed: w.managed, compare: w.compare, changes: w.changes, mend: w.mend, mends: w.mends}
 	every := coldEvery
 	if now.UnixNano() < r.hot.Load() {
 		every = hotEvery

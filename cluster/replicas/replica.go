@@ -183,7 +183,10 @@ func (r *replica) become(a *state.Assignment) error {
 	case !t.Replicated():
 		return r.toReplica(a, t)
 	}
-	return r.open(a, t)
+	if err := r.open(a, t); err != nil || t.Harm() == nil {
+		return err
+	}
+	return r.mend(a, t)
 }
 
 // leave removes the stream.

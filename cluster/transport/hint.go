@@ -19,6 +19,9 @@ type hint struct {
 	group, term, index uint64
 }
 
+// noGroup stands for the commit index of the last hint to a follower whose server does not have the group, which may be about to be opened.
+const noGroup = math.MaxUint64
+
 const (
 	hintBytes = 3 * 8
 	// hintsAtOnce is how many hints go into one frame.
@@ -127,7 +130,7 @@ func (g *Group) hinted(node string, h hint, verdict byte) {
 			f.failed = false
 		}
 	case hintNoGroup: // until raft reaches it
-		f.hinted, f.hintDue = math.MaxUint64, time.Now().Add(nudgeLast)
+		f.hinted, f.hintDue = noGroup, time.Now().Add(nudgeLast)
 	default:
 		if f.pending == 0 {
 			f.refused++

@@ -126,6 +126,43 @@ func TestWhichHintsAreGiven(t *testing.T) {
 	}
 }
 
+// TestHintToGroupThatComesLate has the server of a follower be started again: it hears of the leader's commit before it has the group. It is told again once it
+// has answered a heartbeat.
+func TestHintToGroupThatComesLate(t *testing.T) {
+	inPair(t, transport.Config{}, transport.Config{}, func(t *testing.T, p *pair) {
+		var commit atomic.Uint64
+		ga := p.a.Group(1, transport.GroupOptions{Commit: commit.Load})
+		gb := p.b.Group(1, transport.GroupOptions{})
+		p.serve(gb, succeed)
+		logs := entries(1, 1, 10)
+		logs[0].Term = 7
+		if err := ga.AppendEntries("bbb", "bbb", &raft.AppendEntriesRequest{Term: 7, Entries: logs}, &raft.AppendEntriesResponse{}); err != nil {
+			t.Fatal(err)
+		}
+		commit.Store(1)
+		after(2 * time.Second)
+		if err := gb.Close(); err != nil {
+			t.Fatal(err)
+		}
+		p.net.Break("aaa", "bbb")
+		after(2 * time.Second)
+		gb = p.b.Group(1, transport.GroupOptions{})
+		f := &follower{}
+		p.serve(gb, f.answer)
+		after(2 * time.Second)
+		if got := f.take(); got != "[]" {
+			t.Fatalf("hints %v before the follower was heard of", got)
+		}
+		if err := ga.AppendEntries("bbb", "bbb", &raft.AppendEntriesRequest{Term: 7}, &raft.AppendEntriesResponse{}); err != nil {
+			t.Fatal(err)
+		}
+		after(2 * time.Second)
+		if got, want := f.take(), "[term 7, 1/7, commit 1]"; got != want {
+			t.Errorf("hints %v, want %v", got, want)
+		}
+	})
+}
+
 // TestHintsComeSoon has a group fall quiet: its follower hears of the commit at once, and not with the next ping. While more entries are on
 // their way it hears nothing, since those bring the commit index with them.
 func TestHintsComeSoon(t *testing.T) {

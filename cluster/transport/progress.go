@@ -164,6 +164,9 @@ func (g *Group) contacted(node string, err error) {
 	switch {
 	case err == nil:
 		f.contact = time.Now()
+		if f.hinted == noGroup { // it has come, and knows nothing
+			f.hinted, f.hintDue = 0, time.Time{}
+		}
 	case errors.Is(err, ErrNoGroup): // when it comes back it knows nothing
 		f.told = 0
 	}

@@ -40,6 +40,9 @@ func (f *chaosFlags) register(flags *flag.FlagSet) {
 	flags.DurationVar(&o.Length, "length", time.Minute, "`time` of the load")
 	flags.StringVar(&f.workloads, "workloads", "all", "`names` of workloads, with commas between")
 	flags.StringVar(&f.faults, "faults", "all", "`names` of faults, with commas between; none for none")
+	flags.StringVar(&o.Condition, "condition", "", "`name` or number (1 to 5) of a fixed plan, in place of one that comes from a seed; see -list")
+	flags.IntVar(&o.Rounds, "rounds", 3, "`number` of rounds of the fixed plan")
+	flags.DurationVar(&o.Liveness, "liveness", 5*time.Second, "`time` in which clients must be served again when all is healed")
 	flags.DurationVar(&o.Fault, "fault", 10*time.Second, "`time` that a fault lasts, on average")
 	flags.DurationVar(&o.Quiet, "quiet", 8*time.Second, "`time` between faults, on average")
 	flags.Float64Var(&o.Rate, "rate", 200, "operations a second of each workload")
@@ -85,6 +88,10 @@ func (f *chaosFlags) complete(ctx context.Context) (o chaos.Options, err error) 
 
 // command is what to type to have the same campaign again.
 func (f *chaosFlags) command(o chaos.Options) string {
+	if o.Condition != "" {
+		return fmt.Sprintf("runnel chaos -server %s -condition %s -rounds %d -workloads %s -rate %g -clients %d -seed %d -sync-always=%t",
+			filepath.Base(f.program), o.Condition, o.Rounds, f.workloads, o.Rate, o.Processes, o.Seed, o.SyncAlways)
+	}
 	return fmt.Sprintf("runnel chaos -server %s -servers %d -replicas %d -length %v -workloads %s -faults %s -fault %v -quiet %v -rate %g -clients %d -seed %d -sync-always=%t",
 		filepath.Base(f.program), o.Servers, o.Replicas, o.Length, f.workloads, f.faults, o.Fault, o.Quiet, o.Rate, o.Processes, o.Seed, o.SyncAlways)
 }
@@ -135,10 +142,14 @@ func chaosCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 func listChaos(w io.Writer) {
 	fmt.Fprintln(w, "Workloads:")
 	for _, name := range workload.Names() {
-		fmt.Fprintf(w, "  %-16s %s\n", name, workload.Describe(name))
+		fmt.Fprintf(w, "  %-18s %s\n", name, workload.Describe(name))
 	}
 	fmt.Fprintln(w, "\nFaults:")
 	for _, k := range fault.Kinds() {
-		fmt.Fprintf(w, "  %-16s %s\n", k.Name, k.Text)
+		fmt.Fprintf(w, "  %-18s %s\n", k.Name, k.Text)
+	}
+	fmt.Fprintln(w, "\nConditions:")
+	for i, c := range chaos.Conditions() {
+		fmt.Fprintf(w, "  %d %-18s %s\n", i+1, c.Name, c.Text)
 	}
 }

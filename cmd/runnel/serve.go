@@ -16,6 +16,7 @@ import (
 	"runnel/conf"
 	"runnel/server"
 	"runnel/server/logs"
+	"runnel/server/memory"
 )
 
 // shutdownTimeout is how long clients may take to receive what is queued for
@@ -113,7 +114,7 @@ func (p *process) start(o *conf.Options) error {
 		p.logger.Warn(w.Error())
 	}
 	var err error
-	if p.server, err = server.Open(o, p.logger); err != nil {
+	if p.server, err = server.OpenOn(server.Host{Memory: memory.Given(os.ReadFile)}, o, p.logger); err != nil {
 		return fmt.Errorf("cannot start: %w", err)
 	}
 	p.logger.Info("  Name:     " + p.server.Name())

@@ -8,8 +8,8 @@ const exponentMax = 1_000_000_000_000
 
 // decimal is a number as it is written in JSON, exactly. Its digits are parts of the text.
 //
-// The number is 0.d1d2d3... × 10^point, where the digits are those of whole and then those of fraction. Neither
-// the first nor the last of them is 0, and zero has none. So each number has one form.
+// The number is 0.d1d2d3... × 10^point, where the digits are those of whole and then those of fraction. The first
+// of them is not 0, and zero has none. So of two numbers that have a digit, the one with the larger point is larger.
 type decimal struct {
 	negative        bool
 	whole, fraction []byte
@@ -32,7 +32,7 @@ func parseDecimal(text []byte) decimal {
 	return d.trim()
 }
 
-// trim returns the number without zeros at both ends.
+// trim returns the number without zeros at its beginning.
 func (d decimal) trim() decimal {
 	for len(d.whole) > 0 && d.whole[0] == '0' {
 		d.whole = d.whole[1:]
@@ -42,21 +42,10 @@ func (d decimal) trim() decimal {
 		d.fraction = d.fraction[1:]
 		d.point--
 	}
-	d.fraction = trimZeros(d.fraction)
-	if len(d.fraction) == 0 {
-		d.whole = trimZeros(d.whole)
-	}
-	if len(d.whole)+len(d.fraction) == 0 {
+	if d.digits() == 0 {
 		return decimal{}
 	}
 	return d
-}
-
-func trimZeros(digits []byte) []byte {
-	for len(digits) > 0 && digits[len(digits)-1] == '0' {
-		digits = digits[:len(digits)-1]
-	}
-	return digits
 }
 
 // exponent returns the number after the e.
@@ -89,7 +78,7 @@ func (d decimal) compare(other decimal) int {
 
 func (d decimal) sign() int {
 	switch {
-	case len(d.whole)+len(d.fraction) == 0:
+	case d.digits() == 0:
 		return 0
 	case d.negative:
 		return -1

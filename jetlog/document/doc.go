@@ -18,6 +18,9 @@
 //		... not JSON
 //	}
 //
+// Libraries of the field read JSON as fast, but not so: they have no limit of nesting, so that a body of nothing
+// but brackets ends the process, or they read what is not JSON as if it were, or read twice to find out.
+//
 // The same bytes are read in the same way for all time, since replicas decide by them:
 //   - the bytes of texts are not checked to be UTF-8, they are taken as they are
 //   - an escaped half of a surrogate pair without the other one becomes U+FFFD

@@ -67,6 +67,13 @@ func (c *Cache) Bytes() int64 {
 	return int64(sum)
 }
 
+// Clear forgets everything, so that its memory can be used for something else.
+func (c *Cache) Clear() {
+	for i := range c.shards {
+		c.shards[i].clear()
+	}
+}
+
 // enter gives a segment its number.
 func (c *Cache) enter() uint64 {
 	c.mu.Lock()
@@ -120,6 +127,14 @@ func (s *cacheShard) put(item *cacheItem) {
 	s.link(item)
 	s.bytes += item.bytes
 	for s.bytes > s.limit {
+		s.drop(s.head.prev)
+	}
+}
+
+func (s *cacheShard) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.bytes > 0 {
 		s.drop(s.head.prev)
 	}
 }

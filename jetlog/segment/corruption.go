@@ -3,6 +3,7 @@ package segment
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Corruption says that a file does not hold what was written to it, and what is concerned. Match it with
@@ -27,6 +28,16 @@ func (c *Corruption) Error() string {
 
 // Unwrap gives what is wrong.
 func (c *Corruption) Unwrap() error { return c.Err }
+
+// Concerns reports whether an error, which may be several that are joined, says that what a file has of a stream may be damaged.
+// What is not known to be of another stream concerns all.
+func Concerns(err error, stream uint64) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return Concerns(e, stream) })
+	}
+	var c *Corruption
+	return !errors.As(err, &c) || c.Stream == 0 || c.Stream == stream
+}
 
 var (
 	// ErrNewer is returned for a file that a newer version of the program has written.

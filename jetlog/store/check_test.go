@@ -136,6 +136,13 @@ func TestFlippedBits(t *testing.T) {
 		if err := s.Scrub(); !errors.As(err, &corruption) || corruption.File != name {
 			t.Errorf("scrub: %v", err)
 		}
+		before := len(s.Damage())
+		if _, err := s.Stream("A", "A").Load(31); err == nil || len(s.Damage()) != before {
+			t.Errorf("read again: %v, and damage is remembered again: %v", err, s.Damage())
+		}
+		if s.Stream("A", "A").Harm() == nil || s.Stream("A", "A").Err() != nil || s.Stream("A", "B").Harm() != nil {
+			t.Errorf("harm of A: %v, of B: %v; A is halted by %v", s.Stream("A", "A").Harm(), s.Stream("A", "B").Harm(), s.Stream("A", "A").Err())
+		}
 		if len(s.Damage()) < 2 {
 			t.Errorf("damage that is remembered: %v", s.Damage())
 		}

@@ -59,7 +59,7 @@ func (s *Store) compactStream(t *Stream, enough func() bool) (done bool, err err
 		var c *segment.Corruption
 		if errors.As(err, &c) {
 			// The stream keeps its files as they are; the others go on.
-			s.damaged(damageOf(t.id, t.name, err))
+			t.harmed(damageOf(t.id, t.name, err))
 			return false, nil
 		}
 		if err != nil || enough() {

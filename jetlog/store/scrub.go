@@ -3,8 +3,10 @@ package store
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"time"
 
+	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/segment"
 )
@@ -63,6 +65,12 @@ func (s *Store) ScrubFile(e manifest.File) error {
 	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) && !s.listed(e.Number) {
 		return nil
+	}
+	for _, t := range s.Streams() {
+		has := func(p *layer.Part) bool { return p.File.Number == e.Number }
+		if slices.ContainsFunc(t.files(), has) && segment.Concerns(err, t.id) {
+			t.harmed(err)
+		}
 	}
 	s.damaged(err)
 	return err

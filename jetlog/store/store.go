@@ -17,6 +17,7 @@ import (
 
 	"runnel/jetlog/command"
 	"runnel/jetlog/entries"
+	"runnel/jetlog/findings"
 	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/reserve"
@@ -103,7 +104,8 @@ type Store struct {
 	never    context.Context // that has ended
 	memory   atomic.Int64    // about what memory tables take
 	space    *reserve.Space
-	allowed  [256]bool // kinds of commands that the feature level has
+	damage   findings.List // that was met while the store was open
+	allowed  [256]bool     // kinds of commands that the feature level has
 	kick     signals
 	flushing flushing              // one flush or compaction at a time
 	stop     chan struct{}         // closed when Close begins
@@ -122,7 +124,6 @@ type Store struct {
 	streams map[uint64]*Stream
 	names   map[streamName]*Stream
 	moved   chan struct{} // closed, and forgotten, when the log or memory may have room again
-	damage  []error       // that was met while the store was open
 }
 
 // signals wake goroutines that have something to do.
@@ -168,6 +169,9 @@ func (s *Store) ID() [16]byte { return s.manifest.ID() }
 // Full reports whether publishes are refused now, since the disk has no room.
 func (s *Store) Full() bool { return s.space.Full() }
 
+// DropCache forgets what was read from files.
+func (s *Store) DropCache() { s.cache.Clear() }
+
 // usable says why the store takes nothing more.
 func (s *Store) usable() error {
 	if err := s.Err(); err != nil {
@@ -204,26 +208,16 @@ func (s *Store) Err() error {
 	return nil
 }
 
-// damagesMax is how many damages a store remembers.
-const damagesMax = 100
-
-// damaged notes damage that was met on the disk.
+// damaged notes damage that was met on the disk, and tells it once.
 func (s *Store) damaged(err error) {
-	s.cfg.Logger.Error("damage on disk", "error", err)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.damage) < damagesMax {
-		s.damage = append(s.damage, err)
+	if s.damage.Add(err) {
+		s.cfg.Logger.Error("damage on disk", "error", err)
 	}
 }
 
 // Damage returns what was found damaged since the store was opened, by reading or by scrubbing, up to
 // a hundred. Streams that did not start tell by Stream.Err.
-func (s *Store) Damage() []error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return slices.Clone(s.damage)
-}
+func (s *Store) Damage() []error { return s.damage.All() }
 
 // movement returns a channel that is closed when the log or memory may have room again.
 func (s *Store) movement() <-chan struct{} {

@@ -3,12 +3,15 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"runnel/jetlog"
 	"runnel/jetlog/config"
 	"runnel/jetlog/messages"
+	"runnel/jetlog/segment"
 	"runnel/jetlog/siphash"
 	"runnel/jetlog/wal"
 )
@@ -36,6 +39,7 @@ type Stream struct {
 	group int // in the batch that the applier has, counted from 1; it belongs to the applier
 
 	failure atomic.Pointer[error] // why nothing goes on
+	harm    atomic.Pointer[error] // what is damaged in its files
 
 	mu       sync.RWMutex // guards everything below
 	state    *jetlog.Stream
@@ -92,6 +96,24 @@ func (t *Stream) Err() error {
 		return *f
 	}
 	return nil
+}
+
+// Harm is nil, or the damage that was met in the files of the stream, by reading or by scrubbing: it goes on, and what is damaged cannot
+// be read.
+func (t *Stream) Harm() error {
+	if h := t.harm.Load(); h != nil {
+		return *h
+	}
+	return nil
+}
+
+// harmed notes an error of reading, which is damage if the disk has not what was written there.
+func (t *Stream) harmed(err error) {
+	var c *segment.Corruption
+	if errors.As(err, &c) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EIO) {
+		t.harm.CompareAndSwap(nil, &err)
+	}
+	t.store.damaged(err)
 }
 
 // State returns sequences, times and sizes.
@@ -192,7 +214,7 @@ func (t *Stream) blame(err error) error {
 		err = damageOf(t.id, t.name, err)
 	}
 	if !errors.Is(err, ErrHalted) {
-		t.store.damaged(err)
+		t.harmed(err)
 	}
 	return err
 }

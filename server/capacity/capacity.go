@@ -3,27 +3,28 @@
 package capacity
 
 import (
-	"bytes"
 	"math"
 	"math/bits"
 	"os"
 	"runtime/debug"
-	"strconv"
 
 	"runnel/conf"
 	"runnel/jetlog/store"
 	"runnel/jetlog/vfs"
+	"runnel/server/memory"
 )
 
 // Capacity is how many bytes all streams together may have, in memory and in files; -1 is no limit, 0 is none at all.
 type Capacity struct{ MemoryBytes, StoreBytes int64 }
 
 // Of returns what the options say, and where they leave it to the machine three quarters of what there is:
-// of the memory that the process may use, and of the disk that is free or has our messages already. What cannot be
-// found out is no limit.
-func Of(js *conf.JetStream, disk vfs.FS, dir string, opened *store.Store) Capacity {
+// of the memory that the process may use, and of the disk that is free or has our messages already. Of a memory budget it is the
+// share of streams. What cannot be found out is no limit.
+func Of(js *conf.JetStream, disk vfs.FS, dir string, opened *store.Store, shares memory.Shares) Capacity {
 	c := Capacity{js.MaxMemoryBytes, js.MaxStoreBytes}
-	if c.MemoryBytes < 0 {
+	if c.MemoryBytes < 0 && shares.StreamsBytes > 0 {
+		c.MemoryBytes = shares.StreamsBytes
+	} else if c.MemoryBytes < 0 {
 		c.MemoryBytes = threeQuarters(usableMemory(debug.SetMemoryLimit(-1), os.ReadFile))
 	}
 	if c.StoreBytes < 0 {
@@ -57,45 +58,14 @@ func addBytes(n int64, more uint64) int64 {
 }
 
 // usableMemory returns the bytes of memory that this process may use: what GOMEMLIMIT says, or else the least that the
-// machine has and the container allows; 0 when nothing says so. What readFile reads is Linux's.
-func usableMemory(goLimit int64, readFile func(string) ([]byte, error)) int64 {
+// machine has and the container allows; 0 when nothing says so. What read reads is Linux's.
+func usableMemory(goLimit int64, read memory.ReadFile) int64 {
 	if goLimit != math.MaxInt64 {
 		return goLimit
 	}
-	least := int64(math.MaxInt64)
-	if text, err := readFile("/proc/meminfo"); err == nil {
-		if kib := number(between(text, "MemTotal:", "kB")); kib > 0 && kib < math.MaxInt64>>10 {
-			least = kib << 10
-		}
+	machine, container := memory.Machine(read), memory.Container(read)
+	if machine > 0 && container > 0 {
+		return min(machine, container)
 	}
-	for _, name := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		if text, err := readFile(name); err == nil {
-			if n := number(text); n > 0 { // else the word max
-				least = min(least, n)
-			}
-		}
-	}
-	if least == math.MaxInt64 {
-		return 0
-	}
-	return least
-}
-
-// between returns what stands between two words of a text, nothing if one is missing.
-func between(text []byte, before, after string) []byte {
-	_, rest, _ := bytes.Cut(text, []byte(before))
-	found, _, ok := bytes.Cut(rest, []byte(after))
-	if !ok {
-		return nil
-	}
-	return found
-}
-
-// number reads a number with blanks around it, 0 if it is none.
-func number(text []byte) int64 {
-	n, err := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
+	return machine + container
 }

@@ -8,6 +8,7 @@ import (
 	"runnel/conf"
 	"runnel/jetlog/store"
 	"runnel/jetlog/vfs"
+	"runnel/server/memory"
 )
 
 func TestUsableMemory(t *testing.T) {
@@ -74,13 +75,20 @@ func TestCapacity(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if got, want := Of(&conf.JetStream{MaxMemoryBytes: 5, MaxStoreBytes: 0}, vfs.Disk{}, dir, opened), (Capacity{5, 0}); got != want {
+	if got, want := Of(&conf.JetStream{MaxMemoryBytes: 5, MaxStoreBytes: 0}, vfs.Disk{}, dir, opened, memory.Shares{}), (Capacity{5, 0}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got := Of(&conf.JetStream{MaxMemoryBytes: -1, MaxStoreBytes: -1}, vfs.Disk{}, dir, opened); got.StoreBytes <= 0 {
+	if got := Of(&conf.JetStream{MaxMemoryBytes: -1, MaxStoreBytes: -1}, vfs.Disk{}, dir, opened, memory.Shares{}); got.StoreBytes <= 0 {
 		t.Errorf("from the machine: got %+v, want a part of the free disk", got)
 	}
-	if got := Of(&conf.JetStream{MaxStoreBytes: -1}, vfs.Disk{}, dir+"/gone", opened); got.StoreBytes != -1 {
+	shares := memory.Shares{StreamsBytes: 7}
+	if got := Of(&conf.JetStream{MaxMemoryBytes: -1, MaxStoreBytes: 0}, vfs.Disk{}, dir, opened, shares); got.MemoryBytes != 7 {
+		t.Errorf("from a budget: got %+v, want its share", got)
+	}
+	if got := Of(&conf.JetStream{MaxMemoryBytes: 5, MaxStoreBytes: 0}, vfs.Disk{}, dir, opened, shares); got.MemoryBytes != 5 {
+		t.Errorf("written, with a budget: got %+v, want what is written", got)
+	}
+	if got := Of(&conf.JetStream{MaxStoreBytes: -1}, vfs.Disk{}, dir+"/gone", opened, memory.Shares{}); got.StoreBytes != -1 {
 		t.Errorf("without a disk: got %+v, want no limit", got)
 	}
 }

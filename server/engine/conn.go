@@ -198,7 +198,7 @@ func (c *client) Suspended() bool { return c.conn().suspended() }
 
 func (c *client) Resume(w lines.Worker) error { return w.(*worker).resume(c.conn()) }
 
-func (c *client) Parks() bool { return true }
+func (c *client) Patience() time.Duration { return c.engine.patience() }
 
 func (c *client) Withdraw() {
 	c.conn().removeAllSubscriptions()

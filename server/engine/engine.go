@@ -92,6 +92,7 @@ type Engine struct {
 	logger     *slog.Logger
 	serverName string
 	settings   atomic.Pointer[Settings]
+	scarcity   atomic.Pointer[Scarcity]
 	// traced is Config's, nil when nobody tells the ways of messages.
 	traced    func(*accounts.Account, string, *msgtrace.Trace)
 	env       outbound.Env // its clock is renewed by housekeeping and by pollers once a batch
@@ -136,7 +137,8 @@ func New(cfg Config) (*Engine, error) {
 		announcer:  interest.New(),
 	}
 	e.settings.Store(&cfg.Settings)
-	e.env.Most = func() int { return e.settings.Load().MaxPendingBytes }
+	e.scarcity.Store(&Scarcity{})
+	e.env.Most = e.mostPending
 	e.env.Clock.Store(time.Now().UnixNano())
 	if cfg.Routes != nil {
 		x, err := newRouting(e, cfg.Routes)

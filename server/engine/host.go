@@ -24,8 +24,6 @@ func (h host) Slow(l *lines.Line) { h.slowConsumer(l, ReasonSlowDeadline, nil) }
 
 func (h host) WriteDeadline() time.Duration { return h.settings.Load().WriteDeadline }
 
-func (h host) MayPark() bool { return !h.settings.Load().NoStall }
-
 func (h host) Parked() { h.stalled.Add(1) }
 
 func (h host) Go(f func()) { h.running.Go(f) }

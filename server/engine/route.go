@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"time"
 
 	"runnel/cluster/mesh"
 	"runnel/server/accounts"
@@ -40,9 +41,14 @@ func (r *route) Halted() bool { return false }
 
 func (r *route) Resume(lines.Worker) error { return nil }
 
-// Parks implements lines.User. A pause of 2 ms at most for each read is felt by all who publish on the route, but without
+// Patience implements lines.User. A pause of 2 ms at most for each read is felt by all who publish on the route, but without
 // it, a subscriber that is slower than the other server would be cut off.
-func (r *route) Parks() bool { return true }
+func (r *route) Patience() time.Duration {
+	if r.engine.settings.Load().NoStall {
+		return 0
+	}
+	return lines.ParkTime
+}
 
 // Account implements user.
 func (r *route) Account() *accounts.Account { return nil }
@@ -70,7 +76,7 @@ func (r *route) askAgain(number uint32) { r.Send(frames.AppendNumber(nil, frames
 // Input implements lines.User.
 func (r *route) Input(by lines.Worker, b []byte) (used int, err error) {
 	w := by.(*worker)
-	w.from, w.profile, w.flags, w.pressed, w.need = &r.Line, nil, 0, false, 0
+	w.from, w.profile, w.flags, w.pressed, w.held, w.need = &r.Line, nil, 0, false, 0, 0
 	if w.engine.settings.Load().Trace {
 		w.flags = flagTrace
 	}

@@ -47,6 +47,7 @@ type worker struct {
 	slow, pressing *lines.Line
 	// pressed: an internal subscriber asked that the connection be parked whose input was processed last.
 	pressed bool
+	held    time.Duration // how long it is not to be read, as one asked
 
 	ending []Flusher // internal subscribers who wait for the end of the batch
 
@@ -91,7 +92,7 @@ func newWorker(e *Engine, cacheSize int) *worker {
 // After lines.ErrSuspended the connection must not be read until it is woken; any other error has ended it.
 func (w *worker) input(c *Conn, b []byte) (used int, err error) {
 	w.adopt(c)
-	w.pressed = false
+	w.pressed, w.held = false, 0
 	for used < len(b) {
 		n, err := w.parser.Next(b[used:], &w.frame)
 		if err != nil {
@@ -192,7 +193,7 @@ func (w *worker) refuse(c *Conn, reason Reason, text string) error {
 
 // rest makes w forget what the batch that was flushed is about: it is nothing to the next one.
 func (w *worker) rest() {
-	w.slow, w.pressing, w.from, w.pressed = nil, nil, nil, false
+	w.slow, w.pressing, w.from, w.pressed, w.held = nil, nil, nil, false, 0
 	w.letter.header, w.letter.payload = nil, nil
 }
 
@@ -244,7 +245,7 @@ func (w *worker) Need() int { return w.need }
 
 // Pressure says who is to be paused for whom.
 func (w *worker) Pressure() lines.Pressure {
-	return lines.Pressure{Slow: w.slow, Publisher: w.pressing, Pressed: w.pressed}
+	return lines.Pressure{Slow: w.slow, Publisher: w.pressing, Hold: w.hold()}
 }
 
 // Ease forgets who is to be paused for whom.

@@ -159,7 +159,7 @@ func (t *stream) checkActive(cfg *config.Consumer) error {
 	old := ""
 	err := t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
 		if c := state.Consumer(cfg.Name); c != nil {
-			old = c.Config().DeliverSubject
+			old = c.Common().DeliverSubject
 		}
 		return nil
 	})

@@ -92,7 +92,7 @@ func (t *stream) consumerInfo(name string, listed bool) (*api.ConsumerInfo, erro
 			return nil
 		}
 		found = true
-		cfg = *c.Config()
+		cfg = c.Config()
 		fillConsumer(info, c, now)
 		return nil
 	})
@@ -125,14 +125,14 @@ func fillConsumer(info *api.ConsumerInfo, c *jetlog.Consumer, now time.Time) {
 	info.AckFloor = position(c.AckFloor(), c.LastAcked())
 	info.AckPending = c.AckPending()
 	info.Redelivered = c.Redelivered()
-	if c.Config().MaxDeliver == 1 {
+	if c.Common().MaxDeliver == 1 {
 		info.Redelivered = 0
 	}
 	info.Pending = c.Pending()
 	if until := api.At(c.PausedUntil()); until.After(now) {
 		info.Paused, info.PauseRemaining = true, until.Sub(now)
 	}
-	for _, group := range c.Config().PriorityGroups {
+	for _, group := range c.Common().PriorityGroups {
 		id, since := c.Pinned(group)
 		info.PriorityGroups = append(info.PriorityGroups, api.PriorityGroup{Group: group, PinnedID: id, PinnedAt: api.At(since)})
 	}

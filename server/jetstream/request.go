@@ -194,6 +194,18 @@ func (t *stream) take(m *engine.Message) {
 		return
 	}
 	m.AtEnd(t.ingest)
+	if hold := t.account.service.hold(m); hold > 0 {
+		m.Hold(hold)
+	}
+}
+
+// hold is how long whoever has published a message to a stream is to be kept waiting, since memory is scarce.
+func (s *Service) hold(m *engine.Message) time.Duration {
+	hold := s.ingest.Hold(m.Bytes())
+	if s.cfg.Hold != nil {
+		hold = max(hold, s.cfg.Hold(m.Bytes()))
+	}
+	return hold
 }
 
 // wanted tells whether a message on the subject would be kept.

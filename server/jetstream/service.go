@@ -68,6 +68,10 @@ type Config struct {
 	Batch  ingest.BatchLimits // of atomic and fast batches; zero values are the defaults
 	// QueueMessages and QueueBytes bound what one stream's publishers may have waiting; 0 is the default.
 	QueueMessages, QueueBytes int
+	// TotalBytes bounds what of all streams is taken and not stored yet; 0 for no bound. Hold is how long whoever has published so
+	// many bytes to a stream is to be kept waiting since memory is scarce; nil for never.
+	TotalBytes int64
+	Hold       func(bytes int) time.Duration
 
 	Logger *slog.Logger     // default: nothing is logged
 	Clock  func() time.Time // default time.Now
@@ -147,6 +151,7 @@ func New(cfg Config) *Service {
 		Outlet:        func() ingest.Outlet { return s.newOutlet() },
 		QueueMessages: cfg.QueueMessages,
 		QueueBytes:    cfg.QueueBytes,
+		TotalBytes:    cfg.TotalBytes,
 		Batch:         cfg.Batch,
 		Domain:        cfg.Domain,
 		Clock:         cfg.Clock,

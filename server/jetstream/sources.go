@@ -97,7 +97,7 @@ func (r *request) forSourcing(t *stream, cfg *config.Consumer) error {
 	cfg.Ack, cfg.AckWait, cfg.MaxDeliver, cfg.Inactive = config.AckFlowControl, 0, 0, 0
 	return t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
 		if c := state.Consumer(cfg.Name); c != nil {
-			old := c.Config()
+			old := c.Common()
 			cfg.Deliver, cfg.StartSequence, cfg.StartTime = old.Deliver, old.StartSequence, old.StartTime
 		}
 		return nil

@@ -38,7 +38,7 @@ func (t *stream) addConsumers(all quota.ByTier) {
 	_ = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error { // a stream that has gone has none
 		for _, c := range state.Consumers() {
 			if !reads.Hidden(c) {
-				all.Of(cmp.Or(c.Config().Replicas, replicas)).Consumers++
+				all.Of(cmp.Or(c.Common().Replicas, replicas)).Consumers++
 			}
 		}
 		return nil

@@ -73,6 +73,7 @@ func (s *Service) Requests() api.APIStats {
 type Problem struct {
 	Account, Stream string
 	Offline         error  // why it could not be opened, nil when it works
+	Harm            error  // what is damaged in its files, so that it cannot be read; nil if nothing is known
 	Lost            uint64 // messages that the disk did not give back
 }
 
@@ -85,9 +86,9 @@ func (s *Service) Problems() []Problem {
 			if t.offline() {
 				p.Offline = t.log.Err()
 			} else {
-				p.Lost = t.lost()
+				p.Lost, p.Harm = t.lost(), t.log.Harm()
 			}
-			if p.Offline != nil || p.Lost > 0 {
+			if p.Offline != nil || p.Lost > 0 || p.Harm != nil {
 				found = append(found, p)
 			}
 		}

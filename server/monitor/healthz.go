@@ -3,6 +3,8 @@ package monitor
 import (
 	"fmt"
 	"net/http"
+
+	"runnel/server/memory"
 )
 
 // HealthzOptions are the parameters of the health probe. Those about JetStream narrow down what is checked.
@@ -43,7 +45,7 @@ type Healthz struct {
 
 // HealthzError is one thing that is wrong.
 type HealthzError struct {
-	Type     string `json:"type"` // "CONN", "JETSTREAM", "ACCOUNT", "STREAM" or "CONSUMER"
+	Type     string `json:"type"` // "CONN", "JETSTREAM", "ACCOUNT", "STREAM", "CONSUMER" or "MEMORY"
 	Account  string `json:"account,omitempty"`
 	Stream   string `json:"stream,omitempty"`
 	Consumer string `json:"consumer,omitempty"`
@@ -64,10 +66,15 @@ func (p *Pages) Healthz(o HealthzOptions) *Healthz {
 	if err := p.source.Health(); err != nil {
 		return unwell(http.StatusServiceUnavailable, o, HealthzError{Error: err.Error()})
 	}
-	if !p.source.Identity().JetStream {
-		return well()
+	h := well()
+	if p.source.Identity().JetStream {
+		h = p.jetStreamHealth(o)
 	}
-	return p.jetStreamHealth(o)
+	if m := p.source.Server().Memory; m != nil && m.Step == memory.Stopped {
+		h.Degraded = append(h.Degraded, HealthzError{Type: "MEMORY", Error: fmt.Sprintf(
+			"memory is used up: %d of %d bytes are in use, publishers to streams all but wait, and new connections are refused", m.UsedBytes, m.GoalBytes)})
+	}
+	return h
 }
 
 // well is the answer of a server to which nothing is wrong.

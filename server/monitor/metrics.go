@@ -46,6 +46,7 @@ type metrics struct {
 	named     chosen // accounts with series of their own
 	jetStream *jetStreamMetrics
 	routes    *routeMetrics
+	memory    *memoryMetrics
 }
 
 // serverMetric is a figure of the whole server that has no label.
@@ -71,6 +72,7 @@ func newMetrics(pages *Pages) *metrics {
 
 		jetStream: newJetStreamMetrics(pages, desc),
 		routes:    newRouteMetrics(pages, desc),
+		memory:    newMemoryMetrics(desc),
 	}
 	for _, v := range accountValues() {
 		m.totals = append(m.totals, desc("account_"+v.name, v.help, "account"))
@@ -160,6 +162,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	for _, name := range firstNames(queues, maxQueueSeries) {
 		gauge(m.queues, float64(queues[name].Pending), strings.ToValidUTF8(name, "?"))
 	}
+	m.memory.collect(out, s.Memory)
 	m.collectAccounts(out)
 	m.routes.collect(out)
 	m.jetStream.collect(out, s.Series)

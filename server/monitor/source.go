@@ -3,6 +3,8 @@ package monitor
 import (
 	"iter"
 	"time"
+
+	"runnel/server/memory"
 )
 
 // Source is what the pages need to know about the server. All results are copies that the caller may keep
@@ -81,16 +83,17 @@ type Identity struct {
 // ServerSnapshot is the state of the server at one moment.
 type ServerSnapshot struct {
 	Identity       Identity
-	Proto          int       // protocol level of INFO
-	GitCommit      string    // commit of the build, empty when unknown
-	Options        Options   // running options, as the last reload left them
-	Counters       Counters  // totals since Start
-	Start          time.Time // when the server started
-	ConfigLoadTime time.Time // when the running options were loaded
-	ConfigDigest   string    // "sha256:..." of the configuration file, empty without one
-	Series         Series    // how much detail /metrics has
-	Operators      Operators // empty outside of operator mode
-	Proxies        *Proxies  // nil where none are trusted
+	Proto          int           // protocol level of INFO
+	GitCommit      string        // commit of the build, empty when unknown
+	Options        Options       // running options, as the last reload left them
+	Counters       Counters      // totals since Start
+	Start          time.Time     // when the server started
+	ConfigLoadTime time.Time     // when the running options were loaded
+	ConfigDigest   string        // "sha256:..." of the configuration file, empty without one
+	Series         Series        // how much detail /metrics has
+	Operators      Operators     // empty outside of operator mode
+	Proxies        *Proxies      // nil where none are trusted
+	Memory         *memory.State // nil without a memory budget
 }
 
 // Operators are those whom the server trusts about accounts.

@@ -3,6 +3,8 @@ package monitor
 import (
 	"runtime"
 	"time"
+
+	"runnel/server/memory"
 )
 
 // Varz is the general page: who the server is, how it is configured, and its counters.
@@ -27,12 +29,13 @@ type Varz struct {
 	Metadata       map[string]string `json:"metadata,omitempty"`
 	FeatureFlags   map[string]bool   `json:"feature_flags,omitempty"`
 	Operators
-	SystemAccount        string     `json:"system_account,omitempty"`
-	SlowConsumerStats    ByKind     `json:"slow_consumer_stats"`
-	StaleConnectionStats ByKind     `json:"stale_connection_stats"`
-	DiskIOWaitStats      DiskIOWait `json:"disk_io_wait_stats"`
-	Proxies              *Proxies   `json:"proxies,omitempty"`
-	TLSCertNotAfter      time.Time  `json:"tls_cert_not_after,omitzero"`
+	SystemAccount        string        `json:"system_account,omitempty"`
+	SlowConsumerStats    ByKind        `json:"slow_consumer_stats"`
+	StaleConnectionStats ByKind        `json:"stale_connection_stats"`
+	DiskIOWaitStats      DiskIOWait    `json:"disk_io_wait_stats"`
+	Proxies              *Proxies      `json:"proxies,omitempty"`
+	Memory               *memory.State `json:"memory,omitempty"` // our own: what is made of memory_limit
+	TLSCertNotAfter      time.Time     `json:"tls_cert_not_after,omitzero"`
 }
 
 // Proxies are those that are trusted to say that a client came through them.
@@ -77,6 +80,7 @@ func (p *Pages) Varz() *Varz {
 		SlowConsumerStats:    s.Counters.SlowConsumersByKind,
 		StaleConnectionStats: s.Counters.StaleConnectionsByKind,
 		Proxies:              s.Proxies,
+		Memory:               s.Memory,
 		TLSCertNotAfter:      s.Options.TLSCertNotAfter,
 	}
 }

@@ -167,7 +167,7 @@ func (r *Replication) Status(id uint64) (clustered.Status, bool) {
 	if s.Leader != "" {
 		out.Leader = named(v, s.Leader)
 	}
-	own := clustered.Replica{Node: r.Self(), Current: s.Leads || s.Leader != "" && s.Applied >= s.Commit, Lag: replicas.Lag(&s)}
+	own := clustered.Replica{Node: r.Self(), Current: s.Current(), Lag: replicas.Lag(&s)}
 	out.Replicas = append(out.Replicas, own)
 	for i := range s.Peers {
 		out.Replicas = append(out.Replicas, r.replica(v, &s.Peers[i]))

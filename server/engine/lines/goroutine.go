@@ -15,8 +15,6 @@ const (
 	// larger: small while it says little, larger when a read filled it.
 	goBufferMin = 4 << 10
 	goBufferMax = 64 << 10
-	// parkTime is how long a publisher is paused at most for a subscriber that does not keep up.
-	parkTime = 2 * time.Millisecond
 )
 
 // goTransport serves one connection with a goroutine that reads, over any net.Conn. Where the socket allows
@@ -114,18 +112,20 @@ func (t *goTransport) await() error {
 }
 
 // park pauses the publisher for a moment: until the slow subscriber, if there is one, has drained, or because an
-// internal one pressed for it.
+// internal one asked for it.
 func (t *goTransport) park(p Pressure) {
-	behind := p.Slow != nil && p.Slow != t.line
-	if !behind && !p.Pressed || !t.line.user.Parks() || !t.host.MayPark() {
-		return
+	pause := p.Hold
+	if p.Slow != nil && p.Slow != t.line {
+		if patience := t.line.user.Patience(); patience > pause && p.Slow.out.Park((*parked)(t.line)) {
+			pause = patience
+		}
 	}
-	if waits := behind && p.Slow.out.Park((*parked)(t.line)); !waits && !p.Pressed {
+	if pause == 0 {
 		return
 	}
 	t.line.stalls.Add(1)
 	t.host.Parked()
-	timer := time.NewTimer(parkTime)
+	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-t.woken:

@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"runnel/server/engine/chunks"
@@ -39,7 +40,6 @@ func (h *fakeHost) Register(*Line) bool          { h.lines++; return true }
 func (h *fakeHost) Forget(*Line)                 { h.lines-- }
 func (h *fakeHost) Slow(l *Line)                 { h.slow = append(h.slow, l) }
 func (h *fakeHost) WriteDeadline() time.Duration { return time.Hour }
-func (h *fakeHost) MayPark() bool                { return true }
 func (h *fakeHost) Parked()                      { h.parked++ }
 func (h *fakeHost) Go(f func())                  { h.running.Go(f) }
 
@@ -75,6 +75,7 @@ type echo struct {
 	withdrawn int
 	gone      int
 	halted    bool
+	impatient bool
 }
 
 func (u *echo) Input(w Worker, b []byte) (used int, err error) {
@@ -88,9 +89,14 @@ func (u *echo) Input(w Worker, b []byte) (used int, err error) {
 func (u *echo) Halted() bool        { return u.halted }
 func (u *echo) Suspended() bool     { return false }
 func (u *echo) Resume(Worker) error { u.halted = false; return nil }
-func (u *echo) Parks() bool         { return true }
-func (u *echo) Withdraw()           { u.withdrawn++ }
-func (u *echo) Gone()               { u.gone++ }
+func (u *echo) Patience() time.Duration {
+	if u.impatient {
+		return 0
+	}
+	return ParkTime
+}
+func (u *echo) Withdraw() { u.withdrawn++ }
+func (u *echo) Gone()     { u.gone++ }
 
 // open makes the line of an echo.
 func (h *fakeHost) open() *echo {
@@ -266,5 +272,55 @@ func TestEnd(t *testing.T) {
 	u.line.End(ReasonShutdown, nil, false)
 	if got := u.line.PendingBytes(); got != 0 || u.line.Reason() != ReasonKicked {
 		t.Errorf("%d bytes wait after they were dropped; reason %q", got, u.line.Reason())
+	}
+}
+
+// TestPark: a line is held for as long as that was asked for, and whoever is ended meanwhile does not wait.
+func TestPark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		slow, u := h.open(), h.open()
+		crowd(slow.line)
+		tr := &goTransport{host: h, line: u.line, woken: make(chan struct{}, 1)}
+		u.line.transport = tr
+		park := func(p Pressure) time.Duration {
+			began := time.Now()
+			tr.park(p)
+			return time.Since(began)
+		}
+		for _, tt := range []struct {
+			name string
+			p    Pressure
+			want time.Duration
+		}{
+			{"nothing", Pressure{}, 0},
+			{"held", Pressure{Hold: time.Second}, time.Second},
+			{"for who does not keep up", Pressure{Slow: slow.line}, ParkTime},
+			{"both", Pressure{Slow: slow.line, Hold: time.Second}, time.Second},
+			{"for itself", Pressure{Slow: u.line}, 0},
+		} {
+			if got := park(tt.p); got != tt.want {
+				t.Errorf("%s: paused for %v, want %v", tt.name, got, tt.want)
+			}
+		}
+		u.impatient = true
+		if got := park(Pressure{Slow: slow.line}); got != 0 {
+			t.Errorf("impatient: paused for %v", got)
+		}
+		tr.Wake()
+		if got := park(Pressure{Hold: time.Hour}); got != 0 {
+			t.Errorf("woken: paused for %v", got)
+		}
+	})
+}
+
+// TestEndWakes: a line that is ended is woken, since it may be paused.
+func TestEndWakes(t *testing.T) {
+	h := newHost(t)
+	u := h.open()
+	d := &deaf{full: true}
+	u.line.Attach(d)
+	if u.line.End(ReasonKicked, nil, true); d.woken != 1 {
+		t.Errorf("woken %d times, want once", d.woken)
 	}
 }

@@ -23,6 +23,9 @@ const ClosingTime = 2 * time.Second
 // drainBuffers is how many chunks one write of the queue takes where the socket does not block.
 const drainBuffers = 16
 
+// ParkTime is how long a publisher is paused for a subscriber that does not keep up, as long as nothing is scarce.
+const ParkTime = 2 * time.Millisecond
+
 // ErrSuspended stops the reading of a line until it is woken.
 var ErrSuspended = errors.New("the line is suspended")
 
@@ -38,8 +41,7 @@ type Host interface {
 	Slow(l *Line)
 	// WriteDeadline is how long nothing may be taken of what waits, where a line says nothing else.
 	WriteDeadline() time.Duration
-	// MayPark tells whether lines are paused for those that do not keep up. Parked is told of one that was.
-	MayPark() bool
+	// Parked is told of a line that was paused.
 	Parked()
 	// Go runs f on a goroutine that the host waits for in the end.
 	Go(f func())
@@ -65,8 +67,8 @@ type Worker interface {
 type Pressure struct {
 	// Slow is a line that fell behind during this batch, and Publisher whose messages it was sent last; nil for none.
 	Slow, Publisher *Line
-	// Pressed says that the line is to be paused in any case whose input was processed last.
-	Pressed bool
+	// Hold is how long the line is to be paused in any case whose input was processed last.
+	Hold time.Duration
 }
 
 // Scratch is the memory of a writer.
@@ -85,8 +87,8 @@ type User interface {
 	Halted() bool
 	Suspended() bool
 	Resume(w Worker) error
-	// Parks tells whether reading may be paused for who does not keep up.
-	Parks() bool
+	// Patience is how long reading may be paused at most for who does not keep up, 0 for not at all.
+	Patience() time.Duration
 	// Withdraw takes back what the user has subscribed to; a second time it does nothing.
 	Withdraw()
 	// Gone is called once, when nothing of the line is left.
@@ -266,6 +268,7 @@ func (l *Line) Mark(reason Reason) bool { return l.reason.CompareAndSwap(0, uint
 // conclude does the rest of End for whoever marked the line.
 func (l *Line) conclude(last []byte, drain bool) {
 	l.user.Withdraw()
+	l.transport.Wake() // it may be paused for longer than it is to live
 	flush, woken := l.out.Close(l.transport, last, drain)
 	woken.Wake()
 	if flush {

@@ -3,6 +3,7 @@ package lines
 import (
 	"errors"
 	"log/slog"
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -42,6 +43,8 @@ type Poller struct {
 	again  []*pollTransport // have more to read, to be looked at next turn
 	turn   []*pollTransport // what again was when this turn began
 	parked []*pollTransport
+	// soonest is when the first of parked goes on, if it is not woken.
+	soonest int64
 
 	// mu guards what follows.
 	mu    sync.Mutex
@@ -164,7 +167,7 @@ func (p *Poller) wait() int {
 	case len(p.again) > 0:
 		timeout = 0
 	case len(p.parked) > 0:
-		timeout = 1
+		timeout = int(max(1, (p.soonest-p.env.Clock.Load())/int64(time.Millisecond)))
 	}
 	return p.set.Wait(timeout)
 }
@@ -303,8 +306,8 @@ func (p *Poller) readLarge(t *pollTransport) {
 func (p *Poller) input(t *pollTransport, b []byte) {
 	l := t.line
 	used, err := l.user.Input(p.w, b)
-	if p.w.Pressure().Pressed && l.user.Parks() && p.host.MayPark() {
-		p.pause(t)
+	if hold := p.w.Pressure().Hold; hold > 0 {
+		p.pause(t, hold)
 	}
 	if err != nil && !errors.Is(err, ErrSuspended) {
 		p.later(t) // it is closing: discard what it still sends
@@ -346,22 +349,25 @@ func (p *Poller) park() {
 	pressure := p.w.Pressure()
 	p.w.Ease()
 	slow, publisher := pressure.Slow, pressure.Publisher
-	if slow == nil || publisher == nil || publisher == slow || !publisher.user.Parks() {
+	if slow == nil || publisher == nil || publisher == slow {
 		return
 	}
 	t, ok := publisher.transport.(*pollTransport)
 	if !ok || t.ended || t.until != 0 {
 		return
 	}
-	if !p.host.MayPark() || !slow.out.Park((*parked)(publisher)) {
-		return
+	if patience := publisher.user.Patience(); patience > 0 && slow.out.Park((*parked)(publisher)) {
+		p.pause(t, patience)
 	}
-	p.pause(t)
 }
 
-// pause lets t wait for parkTime, or until it is woken.
-func (p *Poller) pause(t *pollTransport) {
-	t.until = time.Now().Add(parkTime).UnixNano()
+// pause lets t wait so long, or until it is woken.
+func (p *Poller) pause(t *pollTransport, d time.Duration) {
+	now := time.Now()
+	t.until = now.Add(d).UnixNano()
+	if len(p.parked) == 0 || t.until < p.soonest {
+		p.soonest = t.until
+	}
 	t.line.stalls.Add(1)
 	p.host.Parked()
 	if !t.listed {
@@ -376,9 +382,14 @@ func (p *Poller) unpark() {
 		return
 	}
 	now := time.Now().UnixNano()
+	if now < p.soonest {
+		return
+	}
 	kept := p.parked[:0]
+	p.soonest = math.MaxInt64
 	for _, t := range p.parked {
 		if now < t.until {
+			p.soonest = min(p.soonest, t.until)
 			kept = append(kept, t)
 			continue
 		}

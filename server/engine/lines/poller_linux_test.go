@@ -3,6 +3,7 @@ package lines
 import (
 	"log/slog"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -61,7 +62,7 @@ func TestParkListIsBounded(t *testing.T) {
 			t.Fatalf("turn %d: listed %d times", turn, len(p.parked))
 		}
 	}
-	publisher.until = 1 // long ago
+	publisher.until, p.soonest = 1, 1 // long ago
 	p.unpark()
 	if len(p.parked) != 0 || publisher.until != 0 || len(p.again) != 1 {
 		t.Errorf("after its time: %d parked, until %d, %d to be read", len(p.parked), publisher.until, len(p.again))
@@ -132,5 +133,52 @@ func TestWakeAfterEnd(t *testing.T) {
 	(&pollTransport{poller: p, fd: -1}).Wake()
 	if p.set.Ringing() {
 		t.Error("the bell rings")
+	}
+}
+
+// TestHolds: a line is not read for as long as it is to be held, and the poller sleeps until the first of those may go on.
+func TestHolds(t *testing.T) {
+	h := newHost(t)
+	p := idlePoller(t, h)
+	for _, hold := range []time.Duration{time.Hour, 3 * time.Hour, 2 * time.Hour} {
+		near, far := socketPair(t)
+		_, served := serve(h, p, near)
+		if _, err := unix.Write(far, []byte("x\ny\n")); err != nil {
+			t.Fatal(err)
+		}
+		h.worker.pressure = Pressure{Hold: hold}
+		now := time.Now()
+		p.read(served)
+		h.worker.pressure = Pressure{}
+		if got := time.Unix(0, served.until).Sub(now); got < hold || got > hold+time.Minute {
+			t.Errorf("held for %v, want %v", got, hold)
+		}
+	}
+	if in := time.Until(time.Unix(0, p.soonest)); h.parked != 3 || len(p.parked) != 3 || in < 59*time.Minute || in > time.Hour {
+		t.Errorf("%d are parked, the first for %v, want 3 and an hour", h.parked, in)
+	}
+	p.parked[0].until = 1 // long ago
+	p.unpark()
+	if len(p.parked) != 3 {
+		t.Error("looked before it is time")
+	}
+	p.soonest = 1
+	p.unpark()
+	if in := time.Until(time.Unix(0, p.soonest)); len(p.parked) != 2 || in < 119*time.Minute || in > 2*time.Hour {
+		t.Errorf("%d are parked, the first for %v, want 2 and two hours", len(p.parked), in)
+	}
+}
+
+// TestImpatient: who never waits for those who do not keep up is not parked for them.
+func TestImpatient(t *testing.T) {
+	h := newHost(t)
+	p := idlePoller(t, h)
+	slow := h.open()
+	crowd(slow.line)
+	user, publisher := serve(h, p, -1)
+	user.impatient = true
+	h.worker.pressure = Pressure{Slow: slow.line, Publisher: publisher.line}
+	if p.park(); publisher.until != 0 || h.parked != 0 {
+		t.Error("it is parked")
 	}
 }

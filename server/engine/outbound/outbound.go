@@ -28,6 +28,8 @@ type Env struct {
 	Chunks chunks.Pools
 	// Clock is unix nanoseconds, coarse: good for time-outs, free to read.
 	Clock atomic.Int64
+	// SoftBytes is how much may wait for any of them before who sends should pause, 0 for as much as usual.
+	SoftBytes atomic.Int64
 	// Most returns how many bytes may wait, where a gate has no limit of its own.
 	Most func() int
 }
@@ -84,7 +86,7 @@ func (all Waiters) Wake() {
 func SoftLimit(most int) int { return min(parkBytes, most/2) }
 
 // Crowded tells whether more than the soft limit waits. It takes a lock only when something does.
-func (g *Gate) Crowded() bool { return g.stuckSince.Load() != 0 && g.Waiting() > SoftLimit(g.most()) }
+func (g *Gate) Crowded() bool { return g.stuckSince.Load() != 0 && g.Waiting() > g.soft() }
 
 // StuckSince is when something that waits was last taken of, by the clock of the Env; 0 when nothing waits. It takes no
 // lock.
@@ -112,6 +114,15 @@ func (g *Gate) Now() int64 { return g.env.Clock.Load() }
 // most is how many bytes may wait.
 func (g *Gate) most() int { return cmp.Or(g.Own, g.env.Most()) }
 
+// soft is how many bytes may wait before who sends should pause.
+func (g *Gate) soft() int {
+	limit := SoftLimit(g.most())
+	if soft := int(g.env.SoftBytes.Load()); soft > 0 {
+		limit = min(limit, soft)
+	}
+	return limit
+}
+
 // Claim asks for the right to write stage s. Write gives it; otherwise the stage was queued or dropped.
 func (g *Gate) Claim(b *chunks.Batch) Verdict {
 	g.mu.Lock()
@@ -135,7 +146,7 @@ func (g *Gate) queued() Verdict {
 	switch {
 	case g.queue.Bytes() > g.most()+g.extra:
 		return Slow
-	case g.queue.Bytes() > SoftLimit(g.most())+g.extra:
+	case g.queue.Bytes() > g.soft()+g.extra:
 		return Park
 	}
 	return Queued
@@ -227,7 +238,7 @@ func (g *Gate) Took(t Socket, n, offered int) (again bool, woken Waiters) {
 		t.Arm()
 	}
 	g.finish(t)
-	if g.queue.Bytes() <= SoftLimit(g.most())/4 {
+	if g.queue.Bytes() <= g.soft()/4 {
 		woken = g.unpark()
 	}
 	return again, woken
@@ -243,7 +254,7 @@ func (g *Gate) unpark() Waiters {
 func (g *Gate) Park(p Waiter) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.state != open || g.queue.Bytes() <= SoftLimit(g.most())+g.extra {
+	if g.state != open || g.queue.Bytes() <= g.soft()+g.extra {
 		return false
 	}
 	if g.parked == nil {

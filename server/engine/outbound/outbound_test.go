@@ -96,6 +96,26 @@ func TestSoftLimit(t *testing.T) {
 	}
 }
 
+// TestSoftBytes: while memory is scarce less may wait before publishers are parked, and never more than usual.
+func TestSoftBytes(t *testing.T) {
+	for _, tt := range []struct{ most, soft, want int }{
+		{64 << 20, 0, parkBytes},
+		{64 << 20, 1000, 1000},
+		{1000, 1 << 20, 500},
+	} {
+		g, publisher := newGate(tt.most), new(counting)
+		g.env.SoftBytes.Store(int64(tt.soft))
+		busy(t, g)
+		g.Claim(batch(tt.want))
+		if g.Crowded() || g.Park(publisher) {
+			t.Errorf("soft %d of %d: crowded with %d bytes", tt.soft, tt.most, tt.want)
+		}
+		if v := g.Claim(batch(1)); v != Park || !g.Crowded() || !g.Park(publisher) {
+			t.Errorf("soft %d of %d: not crowded with %d bytes", tt.soft, tt.most, tt.want+1)
+		}
+	}
+}
+
 // TestLimits: beyond its limit a gate is slow; what it was extended by counts until all is written.
 func TestLimits(t *testing.T) {
 	g, s := newGate(1000), new(socket)

@@ -11,7 +11,14 @@ import (
 
 // settings is what deliveries need of a consumer's configuration. It never changes: an update makes a new one.
 type settings struct {
-	filter        jetlog.Filter
+	filter jetlog.Filter
+	*rules
+}
+
+// rules is all of the settings but the filter. They never change, and consumers that are configured alike share them.
+type rules struct {
+	common *config.Consumer // what they were read of
+
 	ack           config.Ack
 	maxAckPending int           // 0 for no limit
 	shortestWait  time.Duration // the least that an answer may take, 0 for ever
@@ -37,10 +44,20 @@ type settings struct {
 	rate           uint64 // bytes a second, 0 for no limit
 }
 
-// newSettings reads a configuration, of which it keeps strings and slices.
-func newSettings(cfg *config.Consumer) *settings {
-	s := &settings{
-		filter: cfg.Filters(), ack: cfg.Ack, maxAckPending: max(cfg.MaxAckPending, 0), maxDeliver: cfg.MaxDeliver,
+// settingsOf reads the configuration of a consumer, of which it keeps strings and slices.
+func (s *Stream) settingsOf(c *jetlog.Consumer) *settings {
+	r := s.rules.Load()
+	if r == nil || r.common != c.Common() {
+		r = newRules(c.Common())
+		s.rules.Store(r)
+	}
+	return &settings{filter: c.Filter(), rules: r}
+}
+
+func newRules(cfg *config.Consumer) *rules {
+	r := &rules{
+		common: cfg,
+		ack:    cfg.Ack, maxAckPending: max(cfg.MaxAckPending, 0), maxDeliver: cfg.MaxDeliver,
 		shortestWait: cfg.AckWait, lasts: cfg.Deliver == config.DeliverLastPerSubject, headersOnly: cfg.HeadersOnly,
 		original: cfg.Replay == config.ReplayOriginal, inactive: cfg.Inactive, sampling: sampling(cfg.Sampling),
 		maxWaiting: cfg.MaxWaiting, maxBatch: cfg.MaxBatch, maxBytes: cfg.MaxBytes, maxExpires: cfg.MaxExpires,
@@ -52,20 +69,20 @@ func newSettings(cfg *config.Consumer) *settings {
 		s.rests = own.Retry != nil
 	}
 	if cfg.RateLimit > 0 {
-		s.rate = max(s.rate, 1)
+		r.rate = max(r.rate, 1)
 	}
 	if cfg.Ack == config.AckNone || cfg.Ack == config.AckFlowControl {
-		s.shortestWait = 0
+		r.shortestWait = 0
 	}
 	for i, wait := range cfg.Backoff {
-		if i == 0 || wait < s.shortestWait {
-			s.shortestWait = wait
+		if i == 0 || wait < r.shortestWait {
+			r.shortestWait = wait
 		}
 	}
 	if cfg.Ack == config.AckNone {
-		s.maxAckPending = 0
+		r.maxAckPending = 0
 	}
-	return s
+	return r
 }
 
 // push reports whether messages are sent to a subject rather than asked for.

@@ -45,6 +45,7 @@ type Stream struct {
 	interest *interest
 	hungry   atomic.Int32 // consumers that would take a message
 	overdue  deadlines
+	rules    atomic.Pointer[rules] // of the consumer that was configured last: others may have the same
 
 	mu        sync.RWMutex // guards the table
 	consumers map[string]*consumer

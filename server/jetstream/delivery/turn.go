@@ -27,7 +27,7 @@ type turn struct {
 	applied applied
 	commits bool // what is chosen is held until it is in the state
 	picks   []pick
-	roused  int     // messages that rest in the applied state, and are sent again
+	roused  int   // messages that rest in the applied state, and are sent again
 	stall   Stall // why nothing more is sent
 	until   int64 // when that ends, 0 if it is not known
 	news    bool  // something has happened that may let something be sent
@@ -120,7 +120,7 @@ func (t *turn) configure() {
 	var set *settings
 	err := c.stream.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
 		if consumer := state.Consumer(c.name); consumer != nil {
-			set = newSettings(consumer.Config())
+			set = c.stream.settingsOf(consumer)
 			t.follow(consumer)
 			c.seePin(set, consumer, t.ns)
 		}

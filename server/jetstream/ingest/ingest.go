@@ -48,10 +48,12 @@ type Config struct {
 	// QueueMessages and QueueBytes bound what waits in front of one stream; default 100,000 and 128 MiB.
 	QueueMessages int
 	QueueBytes    int
-	Batch         BatchLimits
-	Domain        string           // named in acknowledgements; empty for none
-	Clock         func() time.Time // default time.Now
-	Logger        *slog.Logger     // default: nothing is logged
+	// TotalBytes bounds what of all streams together is taken and not stored yet; 0 for no bound. See Hold.
+	TotalBytes int64
+	Batch      BatchLimits
+	Domain     string           // named in acknowledgements; empty for none
+	Clock      func() time.Time // default time.Now
+	Logger     *slog.Logger     // default: nothing is logged
 }
 
 // The defaults of Config.
@@ -106,6 +108,8 @@ type Ingest struct {
 
 	// Open batches of all streams: their number, and the bytes of the atomic ones.
 	atomics, fasts, atomicBytes atomic.Int64
+	// waiting is what counts for TotalBytes.
+	waiting atomic.Int64
 
 	mu      sync.Mutex // guards streams
 	streams map[*Stream]struct{}
@@ -179,6 +183,7 @@ func (g *Ingest) release(r *record) {
 	if r.trace != nil {
 		r.tell()
 	}
+	g.discharge(r)
 	r.reset()
 	g.records.Put(r)
 }

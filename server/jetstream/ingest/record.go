@@ -59,6 +59,8 @@ type record struct {
 	trace    *msgtrace.Storing
 	unwanted bool
 
+	charged int // bytes of what waits of all streams
+
 	// target is how many answers of the log come before it is the record's turn at the acker.
 	target uint64
 

@@ -106,7 +106,8 @@ func (s *Stream) takeIn(r *record, subject, reply, header, payload []byte) (take
 	if s.closed {
 		return false, false
 	}
-	if s.full(len(subject) + len(reply) + len(header) + len(payload)) {
+	bytes := len(subject) + len(reply) + len(header) + len(payload)
+	if s.full(bytes) || !s.ingest.charge(r, bytes) {
 		return false, true
 	}
 	if string(subject) != s.subject {

@@ -34,7 +34,7 @@ func State(state *jetlog.Stream) api.StreamState {
 }
 
 // Hidden tells whether a consumer is the server's own, of a mirror or source.
-func Hidden(c *jetlog.Consumer) bool { return c.Config().Direct || c.Config().Sourcing }
+func Hidden(c *jetlog.Consumer) bool { return c.Common().Direct || c.Common().Sourcing }
 
 // lookAtOnce is how many sequences are looked at without letting commands of the stream in between.
 const lookAtOnce = 2048

@@ -1,4 +1,4 @@
-package server
+package storage_test
 
 import (
 	"log/slog"
@@ -7,6 +7,7 @@ import (
 
 	"runnel/jetlog/store"
 	"runnel/jetlog/wal"
+	"runnel/server/storage"
 )
 
 // TestLogReport sees that what is harmless is not told as an error, and that the words say so.
@@ -23,7 +24,7 @@ func TestLogReport(t *testing.T) {
 		{"a foreign file", store.Report{Aside: []string{"5.segment"}}, []string{"WARN", "5.segment"}},
 	} {
 		var out strings.Builder
-		logReport(slog.New(slog.NewTextHandler(&out, nil)), "dir", &tt.report, 1)
+		storage.LogReport(slog.New(slog.NewTextHandler(&out, nil)), "dir", &tt.report, 1)
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		for _, want := range tt.want {
 			if last := lines[len(lines)-1]; len(lines) != 2 || !strings.Contains(last, want) {

@@ -1,0 +1,6 @@
+package chaos
+
+import "runnel/chaos/fault"
+
+// PlanOf is what is done in some rounds of a condition.
+func PlanOf(c Condition, rounds int) []fault.Step { return c.plan(rounds) }
