@@ -3,6 +3,8 @@ package jetlog
 import (
 	"cmp"
 	"slices"
+
+	"runnel/jetlog/notes"
 )
 
 // delivery is a message that was delivered and not yet answered.
@@ -27,7 +29,7 @@ type ackPending struct {
 	list []delivery
 	live int
 	// notes are kept for policies that need them, otherwise nil.
-	notes *notes
+	notes *notes.Table
 }
 
 func (a *ackPending) find(seq uint64) *delivery {
@@ -59,7 +61,7 @@ func (a *ackPending) settle(seq uint64) bool {
 
 // mark notes that an entry is settled.
 func (a *ackPending) mark(d *delivery) {
-	a.notes.end(d.seq)
+	a.notes.End(d.seq)
 	d.count = 0
 	a.live--
 }

@@ -263,7 +263,7 @@ func (s *Stream) append(a *arrival, meta *Meta, m Messages) {
 	s.state.Messages++
 	s.state.Bytes += meta.Bytes
 	if meta.Expires > 0 {
-		s.ttl.add(meta.Expires, meta.Sequence)
+		s.ttl.Add(meta.Expires, meta.Sequence)
 	}
 	switch {
 	case a.fire > 0:

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"runnel/jetlog/config"
+	"runnel/jetlog/deadlines"
 )
 
 // redelivery is the queue of what is to be delivered again. A place in it holds while the delivery
@@ -54,13 +55,13 @@ func (c *Consumer) wait(n uint64) time.Duration {
 
 // expect sets when the answer to a delivery is due, and takes it out of the redelivery queue.
 func (c *Consumer) expect(d *delivery, now int64, wait time.Duration) {
-	c.acks.notes.rest(d.seq, false)
+	c.acks.notes.Rest(d.seq, false)
 	c.ring(d, now, wait)
 }
 
 // rest puts a delivery aside until it comes again.
 func (c *Consumer) rest(d *delivery, now int64, wait time.Duration) {
-	c.acks.notes.rest(d.seq, true)
+	c.acks.notes.Rest(d.seq, true)
 	c.ring(d, now, wait)
 }
 
@@ -73,22 +74,22 @@ func (c *Consumer) ring(d *delivery, now int64, wait time.Duration) {
 	}
 	d.deadline = Later(now, wait)
 	if len(c.timers) > 2*c.acks.live+staleMax {
-		c.timers = slices.DeleteFunc(c.timers, func(t deadline) bool { return !c.runs(t) })
-		c.timers.rebuild()
+		c.timers = slices.DeleteFunc(c.timers, func(t deadlines.Deadline) bool { return !c.runs(t) })
+		c.timers.Rebuild()
 	}
-	c.timers.push(deadline{d.deadline, d.seq})
+	c.timers.Push(deadlines.Deadline{At: d.deadline, Sequence: d.seq})
 }
 
 // runs reports whether a deadline still holds.
-func (c *Consumer) runs(t deadline) bool {
-	d := c.acks.find(t.seq)
-	return d != nil && d.ticket == 0 && d.deadline == t.at
+func (c *Consumer) runs(t deadlines.Deadline) bool {
+	d := c.acks.find(t.Sequence)
+	return d != nil && d.ticket == 0 && d.deadline == t.At
 }
 
 // dropTimers takes deadlines that hold no longer from the front.
 func (c *Consumer) dropTimers() {
 	for len(c.timers) > 0 && !c.runs(c.timers[0]) {
-		c.timers.pop()
+		c.timers.Pop()
 	}
 }
 
@@ -97,7 +98,8 @@ func (c *Consumer) spent(d *delivery, now int64) bool {
 	if c.config.MaxDeliver > 0 && d.count >= uint64(c.config.MaxDeliver) {
 		return true
 	}
-	return c.retry != nil && c.retry.Exhausted(int(d.count), time.Duration(now-c.acks.notes.get(d.seq).first))
+	n, _ := c.acks.notes.Get(d.seq)
+	return c.retry != nil && c.retry.Exhausted(int(d.count), time.Duration(now-n.First))
 }
 
 // retryLater takes up a delivery that failed: at once, or when the retry policy says so.
@@ -111,7 +113,7 @@ func (c *Consumer) retryLater(d *delivery, now int64, r *Result) {
 
 // lapse takes up a delivery whose time is over: it was not answered, or it has rested.
 func (c *Consumer) lapse(d *delivery, now int64, r *Result) {
-	if c.acks.notes.get(d.seq).resting {
+	if c.Rests(d.seq) {
 		c.again(d, now, r)
 	} else {
 		c.retryLater(d, now, r)
@@ -137,8 +139,8 @@ func (s *Stream) ackDeadline() Result {
 	var r Result
 	left := choreMax
 	for _, c := range s.consumers {
-		for c.dropTimers(); left > 0 && len(c.timers) > 0 && c.timers[0].at <= s.clock; c.dropTimers() {
-			c.lapse(c.acks.find(c.timers.pop().seq), s.clock, &r)
+		for c.dropTimers(); left > 0 && len(c.timers) > 0 && c.timers[0].At <= s.clock; c.dropTimers() {
+			c.lapse(c.acks.find(c.timers.Pop().Sequence), s.clock, &r)
 			left--
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/notes"
 )
 
 // pause stops deliveries until a time, or lets them go on.
@@ -130,7 +131,7 @@ func (c *Consumer) resetTo(seq uint64, lasts []uint64) Consumer {
 	changed.floor = changed.delivered
 	changed.acks, changed.timers, changed.queue = ackPending{}, nil, redelivery{}
 	if c.acks.notes != nil {
-		changed.acks.notes = &notes{of: map[uint64]note{}}
+		changed.acks.notes = notes.New()
 	}
 	i, _ := slices.BinarySearch(c.exhausted, seq)
 	changed.exhausted = slices.Clone(c.exhausted[:i])

@@ -93,7 +93,7 @@ func (s *Stream) restoreProgress(c *Consumer, from *command.ConsumerRestore, m M
 		}
 		if there && c.config.Ack != config.AckNone {
 			c.acks.add(delivery{seq: d.Sequence, consumer: d.Consumer, count: d.Count})
-			c.acks.notes.begin(d.Sequence, s.clock)
+			c.acks.notes.Begin(d.Sequence, s.clock)
 			c.expect(c.acks.find(d.Sequence), s.clock, c.wait(d.Count))
 		}
 	}

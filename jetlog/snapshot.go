@@ -7,6 +7,7 @@ import (
 	"runnel/jetlog/codec"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/deadlines"
 )
 
 // snapshotVersion is the first byte of a snapshot.
@@ -53,7 +54,7 @@ func (s *Stream) AppendSnapshot(out []byte) []byte {
 	out = codec.AppendUint(out, s.hash)
 	out = codec.AppendUint(out, s.aged)
 	out = codec.AppendBytes(out, s.lastID)
-	out = appendDeadlines(out, s.ttl.sorted())
+	out = appendDeadlines(out, s.ttl.Sorted())
 	out = codec.AppendUint(out, s.incarnations)
 	out = codec.AppendUint(out, uint64(len(s.consumers)))
 	for _, c := range s.consumers {
@@ -71,12 +72,12 @@ func (s *Stream) AppendSnapshot(out []byte) []byte {
 }
 
 // appendDeadlines appends deadlines in their order, times as differences.
-func appendDeadlines(out []byte, list []deadline) []byte {
+func appendDeadlines(out []byte, list []deadlines.Deadline) []byte {
 	out = codec.AppendUint(out, uint64(len(list)))
 	last := int64(0)
 	for _, d := range list {
-		out = codec.AppendUint(codec.AppendInt(out, d.at-last), d.seq)
-		last = d.at
+		out = codec.AppendUint(codec.AppendInt(out, d.At-last), d.Sequence)
+		last = d.At
 	}
 	return out
 }
@@ -105,7 +106,7 @@ func Restore(data []byte) (*Stream, error) {
 	}
 	s.applied, s.hash, s.aged = r.Uint(), r.Uint(), r.Uint()
 	s.lastID = append(s.lastID, r.Bytes()...)
-	s.ttl.all = readDeadlines(&r)
+	s.ttl = deadlines.Of(readDeadlines(&r))
 	s.incarnations = r.Uint()
 	for range r.Count(minConsumerBytes) {
 		c, err := readConsumer(&r, s.consumers[max(len(s.consumers)-1, 0):]...)
@@ -146,13 +147,13 @@ func Restore(data []byte) (*Stream, error) {
 	return s, nil
 }
 
-func readDeadlines(r *codec.Reader) deadlines {
-	var list deadlines
+func readDeadlines(r *codec.Reader) deadlines.Heap {
+	var list deadlines.Heap
 	last := int64(0)
 	for range r.Count(2) {
 		last += r.Int()
-		list = append(list, deadline{last, r.Uint()})
+		list = append(list, deadlines.Deadline{At: last, Sequence: r.Uint()})
 	}
-	list.rebuild()
+	list.Rebuild()
 	return list
 }

@@ -7,6 +7,7 @@ import (
 	"runnel/jetlog/codec"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/deadlines"
 )
 
 // minConsumerBytes is the least that a consumer takes in a snapshot.
@@ -149,7 +150,7 @@ func (c *Consumer) readDeliveries(r *codec.Reader) bool {
 func (c *Consumer) startTimers() {
 	for _, d := range c.acks.list {
 		if d.ticket == 0 && d.deadline != 0 {
-			c.timers.push(deadline{d.deadline, d.seq})
+			c.timers.Push(deadlines.Deadline{At: d.deadline, Sequence: d.seq})
 		}
 	}
 }

@@ -105,6 +105,17 @@ func numbered(t testing.TB) (*jetlog.Stream, *jetlog.Memory) {
 		header := headers.Build(headers.Field{Name: "Runnel-Producer", Value: producer}, headers.Field{Name: "Runnel-Producer-Seq", Value: "41"})
 		mustApply(t, s, m, &command.Publish{Time: s.Clock(), Subject: fmt.Sprintf("s.by.%d", i), Header: header})
 	}
+	mustApply(t, s, m, &command.ConsumerCreate{Time: s.Clock(), Config: config.Consumer{
+		Name: "retries", Ack: config.AckExplicit, AckWait: time.Minute, FilterSubject: "s.by.*",
+		Metadata: map[string]string{config.MetadataRetry: "fixed,delay=30s"},
+	}})
+	mustApply(t, s, m, &command.Deliver{
+		Time: s.Clock() + 5, Consumer: "retries", Incarnation: s.Consumer("retries").Incarnation(), From: 1,
+		Messages: []command.Delivery{{Sequence: s.State().Last - 1}, {Sequence: s.State().Last}},
+	})
+	mustApply(t, s, m, &command.Ack{
+		Time: s.Clock() + 5, Consumer: "retries", Replies: []command.Reply{{Answer: command.Nak, Sequence: s.State().Last}},
+	})
 	if err := s.Check(m); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package jetlog
 import (
 	"runnel/jetlog/body"
 	"runnel/jetlog/config"
+	"runnel/jetlog/deadlines"
 	"runnel/jetlog/origin"
 	"runnel/jetlog/producers"
 	"runnel/subjects"
@@ -36,7 +37,7 @@ type Stream struct {
 	// applied counts the commands, and hash sums up what they did.
 	applied, hash uint64
 
-	ttl       expiries
+	ttl       deadlines.Expiries
 	schedules schedules
 	// chores are what commands have left to be done, in their order.
 	chores []chore
@@ -109,8 +110,8 @@ func (s *Stream) Producers() *producers.Table { return &s.producers }
 // by one Expire, never too late.
 func (s *Stream) NextExpiry(m Messages) (int64, error) {
 	next := int64(0)
-	if d, ok := s.ttl.next(); ok {
-		next = d.at
+	if d, ok := s.ttl.Next(); ok {
+		next = d.At
 	}
 	if s.config.MaxAge <= 0 {
 		return next, nil

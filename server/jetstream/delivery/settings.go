@@ -66,7 +66,7 @@ func newRules(cfg *config.Consumer) *rules {
 		rate: cfg.RateLimit / 8,
 	}
 	if own, err := cfg.Own(); err == nil {
-		s.rests = own.Retry != nil
+		r.rests = own.Retry != nil
 	}
 	if cfg.RateLimit > 0 {
 		r.rate = max(r.rate, 1)
