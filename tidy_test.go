@@ -36,6 +36,7 @@ const (
 	hclog     = "github.com/hashicorp/go-hclog"
 	raft      = "github.com/hashicorp/raft"
 	raftbolt  = "github.com/hashicorp/raft-boltdb"
+	bbolt     = "go.etcd.io/bbolt"
 	gjson     = "github.com/tidwall/gjson"
 	metrics   = "github.com/prometheus/client_golang github.com/prometheus/client_model"
 	ws        = "github.com/coder/websocket"
@@ -110,6 +111,7 @@ var layers = []layer{
 	{"server/jetstream/reads", "subjects jetlog jetlog/body server/jetstream/api", ""},
 	{"server/jetstream/lanes", "", ""},
 	{"server/jetstream/overload", "", ""},
+	{"server/jetstream/clock", "", ""},
 	{"server/jetstream/alarm", "", ""},
 	{"cluster/survey", "", ""},
 	{"server/memory", "", ""},
@@ -123,7 +125,8 @@ var layers = []layer{
 	{"cluster/transport/transporttest", "cluster/mesh cluster/transport", ""},
 	{"cluster/meta/state", "subjects jetlog/config", ""},
 	{"cluster/meta/metatest", "", raft},
-	{"cluster/meta", "cluster/applying jetlog/vfs jetlog/config cluster/meta/state", raft + " " + raftbolt},
+	{"cluster/meta/ledger", "jetlog/vfs", raft + " " + raftbolt + " " + bbolt},
+	{"cluster/meta", "cluster/applying jetlog/vfs jetlog/config cluster/meta/state cluster/meta/ledger", raft},
 	{"cluster/replicas", "cluster/group cluster/meta cluster/meta/state cluster/transport jetlog jetlog/checkpoint jetlog/command jetlog/config jetlog/entries jetlog/store", ""},
 	{
 		"cluster",
@@ -154,7 +157,7 @@ var layers = []layer{
 		"server/jetstream/ingest",
 		"subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/schedule jetlog/store server/accounts server/msgtrace server/jetstream/api", "",
 	},
-	{"server/jetstream/delivery", "subjects headers jetlog/config jetlog/command jetlog/body jetlog jetlog/entries jetlog/store server/accounts server/jetstream/api", ""},
+	{"server/jetstream/delivery", "subjects headers jetlog/config jetlog/command jetlog/body jetlog jetlog/entries jetlog/store server/accounts server/jetstream/api server/jetstream/clock", ""},
 	{"server/jetstream/events", "jetlog server/accounts server/engine server/jetstream/api server/jetstream/delivery", nuid},
 	{"server/jetstream/sourcing", "subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/origin server/accounts server/engine server/jetstream/api", nuid},
 	{"server/jetstream/relay", "headers server/accounts server/engine server/jetstream/api server/jetstream/clustered", ""},
@@ -162,13 +165,14 @@ var layers = []layer{
 	{
 		"server/jetstream",
 		"subjects headers jetlog/config jetlog/command jetlog/body jetlog/entries jetlog jetlog/store server/wire server/accounts server/engine " +
-			"server/jetstream/api server/jetstream/alarm server/jetstream/backup server/jetstream/claims server/jetstream/clustered server/jetstream/directory server/jetstream/ingest server/jetstream/delivery server/jetstream/events server/jetstream/lanes server/jetstream/overload server/jetstream/quota server/jetstream/reads server/jetstream/rebuild server/jetstream/relay server/jetstream/sourcing server/jetstream/transfer",
+			"server/jetstream/api server/jetstream/alarm server/jetstream/backup server/jetstream/claims server/jetstream/clock server/jetstream/clustered server/jetstream/directory server/jetstream/ingest server/jetstream/delivery server/jetstream/events server/jetstream/lanes server/jetstream/overload server/jetstream/quota server/jetstream/reads server/jetstream/rebuild server/jetstream/relay server/jetstream/sourcing server/jetstream/transfer",
 		gjson + " " + nuid,
 	},
 	// 5: composes what lies below.
 	{"server/sharing", "conf server/accounts", ""},
 	{"server/handshake", "conf server/wire", ""},
 	{"server/watchdog", "", ""},
+	{"server/descriptors", "", ""},
 	{"server/errands", "", ""},
 	{"server/allowance", "conf server/operator server/jetstream/quota", ""},
 	{"server/capacity", "conf jetlog/store jetlog/vfs server/memory", ""},
@@ -186,7 +190,7 @@ var layers = []layer{
 	{
 		"server",
 		"subjects headers conf jetlog/vfs jetlog jetlog/seal jetlog/segment jetlog/wal jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
-			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/deadlines server/preamble server/operator server/operator/requests server/operator/resolver server/sharing cluster/mesh cluster/meta cluster/meta/state cluster/replicas cluster/survey cluster/transport server/handshake server/membership server/clustering server/jetstream/clustered server/replication server/replication/shown server/watchdog server/capacity server/memory server/storage server/errands server/allowance server/jetstream/quota",
+			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/deadlines server/preamble server/operator server/operator/requests server/operator/resolver server/sharing cluster/mesh cluster/meta cluster/meta/state cluster/replicas cluster/survey cluster/transport server/handshake server/membership server/clustering server/jetstream/clustered server/replication server/replication/shown server/watchdog server/descriptors server/capacity server/memory server/storage server/errands server/allowance server/jetstream/quota",
 		nkeys,
 	},
 	{"server/servertest", "conf server", natsgo},
@@ -203,10 +207,11 @@ var layers = []layer{
 	{"chaos/check", "chaos/history", porcupine},
 	{"chaos/workload", "chaos/history", natsgo},
 	{"chaos/report", "chaos/history chaos/check", ""},
+	{"chaos/soak", "chaos/disk chaos/process", natsgo},
 	{"chaos/judge", "chaos/check chaos/history chaos/workload", ""},
 	{"chaos", "chaos/check chaos/fault chaos/history chaos/judge chaos/process chaos/report chaos/workload", natsgo},
 	{"client", "", natsgo},
-	{"cmd/runnel", "chaos chaos/fault chaos/process chaos/report chaos/workload conf cluster/survey jetlog/dump jetlog/rescue jetlog/store server/logs server server/memory bench client", xsys + " " + xterm},
+	{"cmd/runnel", "chaos chaos/fault chaos/process chaos/report chaos/soak chaos/workload conf cluster/survey jetlog/dump jetlog/rescue jetlog/store server/logs server server/memory bench client", xsys + " " + xterm},
 	{".ci/ratchet", "", ""},
 	{".", "", ""},
 }

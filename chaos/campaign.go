@@ -45,7 +45,7 @@ const (
 
 // unreachable are lines of a log about servers that cannot be reached, which is what a campaign does to them, about the address
 // where nobody is that servers hear of one another, and about requests that could not be carried out meanwhile.
-var unreachable = regexp.MustCompile(`trying to connect to route|cannot connect with another server|JetStream request failed`)
+var unreachable = regexp.MustCompile(`trying to connect to route|cannot connect with another server|JetStream request failed|Error flushing`)
 
 // campaign is one that runs. One goroutine leads it through its parts; the workloads have theirs, and the ends of servers that nobody asked
 // for come from yet others.

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,7 +21,7 @@ type Condition struct {
 	Servers, Replicas int
 	Workloads         []string
 
-	round func(n int) []fault.Step // without their times
+	round func(n int) []fault.Step // without their times; For is in times of a fault, 1 if it is 0
 }
 
 // Conditions are all of them, in their order.
@@ -66,22 +67,17 @@ func FindCondition(name string) (Condition, error) {
 	return Condition{}, fmt.Errorf("there is no condition %q; there are %d: %s", name, len(all), strings.Join(names, ", "))
 }
 
-// Times of a plan. A fault that takes longer to undo delays what follows.
-const (
-	conditionFault = 8 * time.Second
-	conditionQuiet = 2 * time.Second
-)
+// conditionQuiet is the time between two faults of a plan. A fault that takes longer to undo delays what follows.
+const conditionQuiet = 2 * time.Second
 
-// plan is what is done in some rounds.
-func (c Condition) plan(rounds int) []fault.Step {
+// plan is what is done in some rounds, with faults that last so long.
+func (c Condition) plan(rounds int, lasts time.Duration) []fault.Step {
 	var all []fault.Step
 	at := conditionQuiet
 	for n := range rounds {
 		for _, s := range c.round(n) {
 			s.At = at
-			if s.For == 0 {
-				s.For = conditionFault
-			}
+			s.For = cmp.Or(s.For, 1) * lasts // in parts
 			at += s.For + conditionQuiet
 			all = append(all, s)
 		}
@@ -110,7 +106,7 @@ func servers(n, of, count int) []int {
 }
 
 func forgetfulMajority(n int) []fault.Step {
-	return []fault.Step{{Kind: "forgetful-majority", Servers: servers(n, 3, 1), For: 2 * conditionFault}}
+	return []fault.Step{{Kind: "forgetful-majority", Servers: servers(n, 3, 1), For: 2}}
 }
 
 func allForget(int) []fault.Step {
@@ -122,13 +118,17 @@ func eachDamage(n int) []fault.Step {
 	classes := []string{"damage-wal", "damage-files", "damage-meta"}
 	var steps []fault.Step
 	for form := range disk.Forms {
-		steps = append(steps, fault.Step{Kind: classes[(form+n)%len(classes)], Form: disk.Form(form).String(), Servers: servers(n+form, 3, 1)})
+		victim, kind := servers(2*n+form, 3, 1), classes[(form+n)%len(classes)]
+		if kind == "damage-files" {
+			steps = append(steps, fault.Step{Kind: "restart", Servers: victim}) // then there are some
+		}
+		steps = append(steps, fault.Step{Kind: kind, Form: disk.Form(form).String(), Servers: victim})
 	}
 	return steps
 }
 
 func membership(n int) []fault.Step {
-	return []fault.Step{{Kind: "replace-cut-kill", Servers: servers(2*n, 5, 3), For: 2 * conditionFault}}
+	return []fault.Step{{Kind: "replace-cut-kill", Servers: servers(2*n, 5, 3), For: 2}}
 }
 
 // diskFails has a new name forgotten too, as only that of a file is synced, if anything.

@@ -19,7 +19,7 @@ const otherServer = "CHAOS_SERVER"
 // which it tells what was found.
 func condition(t *testing.T, name string) {
 	t.Parallel() // mostly they wait
-	o := chaos.Options{Condition: name, Rounds: conditionRounds, Rate: 40, Processes: 4, Seed: 1, Liveness: 20 * time.Second}
+	o := chaos.Options{Condition: name, Rounds: conditionRounds, Fault: conditionFault, Rate: 40, Processes: 4, Seed: 1, Liveness: 20 * time.Second}
 	t.Run("runnel", func(t *testing.T) {
 		t.Parallel()
 		o.Program = program(t)

@@ -23,7 +23,7 @@ type Options struct {
 	Workloads []string      // by name; all of them if there are none
 	Faults    []string      // names of faults; all if there are none. One "none" is a campaign without
 	Length    time.Duration // of the load; 1 minute
-	Fault     time.Duration // how long a fault lasts on average; 10 s
+	Fault     time.Duration // how long a fault lasts, on average unless there is a condition; 10 s
 	Quiet     time.Duration // the time between faults, on average; 8 s
 	Rate      float64       // operations a second of each workload; 200
 	Processes int           // clients of each workload; 8
@@ -137,7 +137,7 @@ func (o Options) fixed() []fault.Step {
 	if err != nil {
 		return nil // complete has said so
 	}
-	return c.plan(o.Rounds)
+	return c.plan(o.Rounds, o.Fault)
 }
 
 // schedule is what the report calls the plan.

@@ -10,6 +10,7 @@ const (
 	mixLength = 5 * time.Minute
 
 	conditionRounds = 3
+	conditionFault  = 10 * time.Second
 )
 
 // mixOfFaults is what is done to servers.

@@ -7,9 +7,10 @@ import "time"
 // How much of a mix is run.
 const (
 	seeds     = 5
-	mixLength = 20 * time.Second
+	mixLength = 12 * time.Second
 
 	conditionRounds = 1
+	conditionFault  = 3 * time.Second
 )
 
 // mixOfFaults is what is done to servers.

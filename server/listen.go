@@ -247,8 +247,8 @@ func (s *Server) serve(c *engine.Conn, nc net.Conn, info *wire.Info) {
 	s.counts.came.Add(1)
 	o := s.state.Load().options
 	most := o.Limits.MaxConnections
-	if full := most > 0 && s.engine.ConnCount() >= most; full || s.memory.Refuse() {
-		s.logger.Error("maximum connections exceeded", "cid", c.ID(), "max_connections", most, "memory", s.memory.Step().String())
+	if full := most > 0 && s.engine.ConnCount() >= most; full || s.files.Full() || s.memory.Refuse() {
+		s.logger.Error("maximum connections exceeded", "cid", c.ID(), "max_connections", most, "memory", s.memory.Step().String(), "too_many_open_files", s.files.Full())
 		s.turnAway(c, nc, info, engine.ReasonMaxConnections, "maximum connections exceeded")
 		return
 	}
@@ -264,9 +264,16 @@ func (s *Server) closeAtEnd(nc net.Conn) (release func()) {
 }
 
 // turnAway ends a connection that the engine never serves: it is told why, within a second, by a goroutine that
-// may wait for it. INFO goes first where the client does not have it: a client library reads nothing else there.
+// may wait for it. INFO goes first where the client does not have it: a client library reads nothing else there. Of very many at
+// a time some are told nothing.
 func (s *Server) turnAway(c *engine.Conn, nc net.Conn, info *wire.Info, reason engine.Reason, text string) {
+	s.remember(c, reason)
+	if !s.files.Tell() {
+		_ = nc.Close() // nobody hears of it
+		return
+	}
 	s.running.Go(func() {
+		defer s.files.Told()
 		defer s.closeAtEnd(nc)()
 		var b []byte
 		if info != nil {
@@ -281,7 +288,6 @@ func (s *Server) turnAway(c *engine.Conn, nc net.Conn, info *wire.Info, reason e
 		}
 		_ = nc.Close()
 	})
-	s.remember(c, reason)
 }
 
 // lingerClose lets the peer read what was written before the connection goes: closing with unread input

@@ -20,6 +20,7 @@ import (
 	"runnel/server/callout"
 	"runnel/server/capacity"
 	"runnel/server/deadlines"
+	"runnel/server/descriptors"
 	"runnel/server/engine"
 	"runnel/server/jetstream"
 	"runnel/server/memory"
@@ -62,6 +63,7 @@ type Server struct {
 	jetstream *jetstream.Service
 	capacity  atomic.Pointer[capacity.Capacity] // of all streams together; nil without JetStream
 	memory    *memory.Keeper                    // nil without a memory budget
+	files     *descriptors.Guard
 
 	// state is what a reload replaces as a whole.
 	state    atomic.Pointer[state]
@@ -144,6 +146,7 @@ func OpenOn(h Host, o *conf.Options, logger *slog.Logger) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start engine: %w", err)
 	}
+	s.files = descriptors.New(s.engine.ConnCount)
 	if err := s.begin(o); err != nil {
 		_ = s.Close() // the error that counts is err
 		return nil, err
@@ -180,6 +183,7 @@ func (s *Server) begin(o *conf.Options) error {
 		return err
 	}
 	s.running.Go(func() { s.memory.Run(s.ending) })
+	s.running.Go(func() { s.files.Run(s.ending) })
 	s.running.Go(func() { s.system.Run(s.ending) }) // its pages show what is open by now
 	if err := s.listenMonitor(o); err != nil {
 		return err

@@ -59,6 +59,9 @@ const (
 // ErrNothing means that no file can be damaged in this way: there is none, or none has anything in it, or none has changed.
 var ErrNothing = errors.New("there is nothing to damage")
 
+// ErrUnchanged means that a piece cannot be as it was some time ago since all of it is: files that are written once do not roll back.
+var ErrUnchanged = errors.New("nothing of it has changed, so nothing rolls back")
+
 // A Damage is what was done to a file.
 type Damage struct {
 	File   string // below the folder
@@ -105,7 +108,8 @@ type Folder struct {
 }
 
 // Damage damages one file of a class. It is one that something is written in, and damaged where something is written: space that was
-// only taken ahead does not count. The error is [ErrNothing] if there is none.
+// only taken ahead does not count. The error is [ErrNothing] if there is none, and [ErrUnchanged] if there
+// are some that cannot be rolled back.
 func (f Folder) Damage(c Class, form Form) (Damage, error) {
 	root, err := os.OpenRoot(f.Dir)
 	if err != nil {
@@ -117,15 +121,20 @@ func (f Folder) Damage(c Class, form Form) (Damage, error) {
 		classes = []Class{Log, Data, Meta}
 		f.Random.Shuffle(len(classes), func(i, j int) { classes[i], classes[j] = classes[j], classes[i] })
 	}
+	some := false
 	for _, c := range classes {
 		files, err := Files(f.Dir, f.Dialect, c)
 		if err != nil {
 			return Damage{}, err
 		}
+		some = some || len(files) > 0
 		d, err := f.damage(root, files, form)
 		if err == nil || !errors.Is(err, ErrNothing) {
 			return d, err
 		}
+	}
+	if form == RollBack && some {
+		return Damage{}, fmt.Errorf("files of class %s: %w", c, ErrUnchanged)
 	}
 	return Damage{}, fmt.Errorf("files of class %s: %w", c, ErrNothing)
 }

@@ -94,7 +94,11 @@ func damage(class disk.Class) func(context.Context, *Runner, Step, []*process.Se
 // harm damages a file, and notes what was done to it.
 func (r *Runner) harm(f disk.Folder, class disk.Class, form disk.Form) error {
 	d, err := f.Damage(class, form)
-	if err == nil {
+	switch {
+	case errors.Is(err, disk.ErrUnchanged):
+		r.note(err.Error()) // that is how it would be
+		return nil
+	case err == nil:
 		r.note(d.String())
 	}
 	return err

@@ -103,7 +103,7 @@ func TestForgetfulMajority(t *testing.T) {
 	c, js := start(t)
 	three := startLoad(t, c, "three", 8, 0)
 	lose := func(int) vfs.Choice { return vfs.Lose }
-	for round := range cuts {
+	for round := range rounds {
 		away, forgetful, cutOff := round%3, (round+1)%3, (round+2)%3
 		c.CutPower(lose, away)
 		three.waitAck()
@@ -126,7 +126,7 @@ func TestForgetfulMajority(t *testing.T) {
 func TestMinorityLosesPower(t *testing.T) {
 	c, js := start(t)
 	three := startLoad(t, c, "three", 8, 0)
-	for seed := range uint64(cuts) {
+	for seed := range uint64(rounds) {
 		i := int(seed) % 3
 		c.CutPower(func(int) vfs.Choice { return vfs.Random(seed) }, i)
 		three.waitAck()

@@ -2,8 +2,11 @@
 
 package powercut_test
 
-// cuts is how often the power goes off in a test.
-const cuts = 50
+// cuts is how often all servers lose their power, rounds how often some do.
+const (
+	cuts   = 100
+	rounds = 50
+)
 
 // pointsStep is which part of the points the power goes at: every one, every second and so on.
 const pointsStep = 1

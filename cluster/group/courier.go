@@ -142,7 +142,13 @@ func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.App
 }
 
 // RequestVote asks for a vote, again if it could not be delivered: at birth the peer may not have the group yet.
+//
+// Those of birth are given already.
 func (c *courier) RequestVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+	if args.Term == birthTerm && c.g.votes.born.leads(c.g.cfg.Self) {
+		resp.Term, resp.Granted = args.Term, true
+		return nil
+	}
 	return c.vote(args.Term, func() error { return c.Transport.RequestVote(id, target, args, resp) })
 }
 
@@ -199,10 +205,11 @@ func (c *courier) heard(id raft.ServerID, term, match uint64) {
 		return
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	p := c.peers[id]
 	p.match, p.contact = max(p.match, match), time.Now()
 	c.peers[id] = p
+	c.mu.Unlock()
+	c.g.Has(string(id), term, match)
 }
 
 // forget begins a term: nothing is known of the peers.

@@ -147,7 +147,7 @@ func (l *entryLog) StoreLogs(logs []*raft.Log) error {
 	}
 	l.ghost.Store(0)
 	if first.Type == raft.LogNoop && g.raft.State() == raft.Leader {
-		g.elected(first.Term)
+		g.elected(first.Index, first.Term)
 	}
 	return nil
 }
@@ -167,25 +167,36 @@ func (l *entryLog) DeleteRange(first, last uint64) error {
 	return nil
 }
 
-// stable keeps the term and the vote in the log.
-type stable struct{ g *Group }
+// stable keeps the term and the vote in the log. What was never set is as the birth of the group says, see birth.
+type stable struct {
+	g     *Group
+	born  birth
+	floor uint64 // the term is not before that of the place and of the last entry
+}
 
-// begin sees to it that the term is not before that of the place where the replica begins. Raft goes by what it kept alone.
-func (s *stable) begin(term uint64) error {
-	now, err := s.GetUint64([]byte(keyTerm))
-	if err != nil && !errors.Is(err, errUnset) {
-		return fmt.Errorf("read the term: %w", err)
-	}
-	if now >= term || term <= 1 { // the first election is in term 1 anyway
+// begin looks at where the replica begins. Raft goes by the term that it kept alone.
+func (s *stable) begin(place Place) error {
+	s.born, s.floor = bornAt(place), place.Term
+	last := s.g.cfg.Log.Last()
+	if last == 0 {
+		if s.born.leads(s.g.cfg.Self) {
+			s.floor = 0 // its first term is still to begin
+		}
 		return nil
 	}
-	return s.g.cfg.Log.Set(keyTerm, binary.LittleEndian.AppendUint64(nil, term))
+	e, err := s.g.cfg.Log.Get(last)
+	if err != nil {
+		return fmt.Errorf("read entry %d: %w", last, err)
+	}
+	s.floor = max(s.floor, e.Term)
+	return nil
 }
 
 // The keys of raft that matter here.
 const (
 	keyTerm     = "CurrentTerm"
 	keyVoteTerm = "LastVoteTerm"
+	keyVote     = "LastVoteCand"
 )
 
 // errNoVote says that a replica which waits for a checkpoint gives no votes: it may have given one before it lost its state.
@@ -194,12 +205,13 @@ var errNoVote = errors.New("a replica without a state has no vote")
 // errUnset has the text by which raft knows that a key was never set.
 var errUnset = errors.New("not found")
 
-// Set keeps a value. What is there already is not written again.
+// Set keeps a value. What is there already is not written again, and neither is what birth says: the first term of who leads from then
+// on, since its first entry, which is waited for, tells as much.
 func (s *stable) Set(key, value []byte) error {
 	if string(key) == keyVoteTerm && s.g.cfg.Machine.Place().Index == 0 {
 		return errNoVote
 	}
-	if old := s.g.cfg.Log.Value(string(key)); old != nil && string(old) == string(value) {
+	if old, err := s.Get(key); err == nil && string(old) == string(value) || s.goesWithoutSaying(key, value) {
 		return nil
 	}
 	err := s.g.cfg.Log.Set(string(key), value)
@@ -214,27 +226,52 @@ func (s *stable) Set(key, value []byte) error {
 	return err
 }
 
-// Get is the value of a key.
+// goesWithoutSaying reports whether a value is the term that this replica would begin with if nothing was kept, or the first of a group
+// that it leads from birth on.
+func (s *stable) goesWithoutSaying(key, value []byte) bool {
+	if string(key) != keyTerm || s.g.cfg.Log.Value(keyTerm) != nil {
+		return false
+	}
+	return string(value) == string(number(s.floor)) ||
+		s.floor < birthTerm && s.born.leads(s.g.cfg.Self) && string(value) == string(number(birthTerm))
+}
+
+// Get is the value of a key. The vote of birth holds until another one is given.
 func (s *stable) Get(key []byte) ([]byte, error) {
-	if v := s.g.cfg.Log.Value(string(key)); v != nil {
+	log := s.g.cfg.Log
+	v := log.Value(string(key))
+	switch {
+	case v != nil:
 		return v, nil
+	case s.born.leader == "" || log.Value(keyVoteTerm) != nil:
+	case string(key) == keyVoteTerm:
+		return number(birthTerm), nil
+	case string(key) == keyVote:
+		return []byte(s.born.leader), nil
 	}
 	return nil, errUnset
 }
 
 // SetUint64 is Set.
-func (s *stable) SetUint64(key []byte, value uint64) error {
-	return s.Set(key, binary.LittleEndian.AppendUint64(nil, value))
-}
+func (s *stable) SetUint64(key []byte, value uint64) error { return s.Set(key, number(value)) }
+
+// number encodes a value that is one.
+func number(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
 
 // GetUint64 is Get.
 func (s *stable) GetUint64(key []byte) (uint64, error) {
 	v, err := s.Get(key)
-	if err != nil {
+	switch {
+	case errors.Is(err, errUnset) && string(key) == keyTerm && s.floor > 0:
+		return s.floor, nil
+	case err != nil:
 		return 0, err
-	}
-	if len(v) != 8 {
+	case len(v) != 8:
 		return 0, fmt.Errorf("value of %s has %d bytes", key, len(v))
 	}
-	return binary.LittleEndian.Uint64(v), nil
+	n := binary.LittleEndian.Uint64(v)
+	if string(key) == keyTerm {
+		n = max(n, s.floor)
+	}
+	return n, nil
 }

@@ -86,16 +86,6 @@ func decodeConfiguration(b []byte) (index uint64, c raft.Configuration, err erro
 	return binary.LittleEndian.Uint64(b), raft.DecodeConfiguration(b[8:]), nil
 }
 
-// Birth is the place at which all replicas of a new group begin: the same members, all of them with a vote. Its index is 2, as there
-// is never an entry 1: a replica without any place is thus never sent entries in the place of the state that it lacks.
-func Birth(nodes []string) Place {
-	var c raft.Configuration
-	for _, n := range nodes {
-		c.Servers = append(c.Servers, raft.Server{Suffrage: raft.Voter, ID: raft.ServerID(n), Address: raft.ServerAddress(n)})
-	}
-	return Place{Index: 2, Term: 1, Configuration: encodeConfiguration(2, c)}
-}
-
 // Members are the nodes of an encoded configuration, those with a vote and those without.
 func Members(configuration []byte) (voters, others []string, err error) {
 	_, c, err := decodeConfiguration(configuration)

@@ -50,8 +50,8 @@ type Config struct {
 	Compare func(index uint64)
 	// Campaign has the transport tell this replica to campaign at once. Nil: through Transport.TimeoutNow to itself.
 	Campaign func() error
-	// Progress is how far a peer is known to be and when it was heard of last, if the transport knows. With nil, the group
-	// finds out itself, and then sends a peer one request at a time.
+	// Progress is how far a peer is known to be and when it was heard of last, if the transport knows; then Group.Has has to be called,
+	// too. With nil, the group finds out itself, and then sends a peer one request at a time.
 	Progress func(node string) (index uint64, contact time.Time)
 	Timing   Timing
 	// QueueBytes bounds the records that wait to be packed; 4 MiB if zero.
@@ -83,6 +83,7 @@ type Group struct {
 
 	mu   sync.Mutex // guards what follows; nothing is called while it is held
 	role role
+	dawn dawn
 	line line
 	info info
 	err  error // why the replica failed
@@ -120,7 +121,7 @@ func Open(cfg Config) (*Group, error) {
 		g.end()
 		return nil, fmt.Errorf("open group %d: %w", cfg.ID, err)
 	}
-	if err := g.votes.begin(place.Term); err != nil {
+	if err := g.votes.begin(place); err != nil {
 		g.end()
 		return nil, fmt.Errorf("open group %d: %w", cfg.ID, err)
 	}

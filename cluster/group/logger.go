@@ -16,8 +16,10 @@ type raftLogger struct {
 	args         []any
 }
 
-func newRaftLogger(out *slog.Logger) hclog.Logger {
-	return &raftLogger{Logger: hclog.NewNullLogger(), out: out}
+// newRaftLogger returns a logger whose lines begin with args. Unlike those of a slog.Logger they are written anew for each line: there
+// are many groups, and few lines.
+func newRaftLogger(out *slog.Logger, args ...any) hclog.Logger {
+	return &raftLogger{Logger: hclog.NewNullLogger(), out: out, args: args}
 }
 
 // daily are the beginnings of errors that are no cause for concern by themselves.

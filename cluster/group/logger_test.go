@@ -33,7 +33,7 @@ func TestRaftLogger(t *testing.T) {
 				}
 				return a
 			}}))
-			l := group.NewRaftLogger(out.With("group", 7))
+			l := group.NewRaftLogger(out, "group", 7)
 			test.log(l)
 			if got := strings.TrimSpace(b.String()); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)

@@ -44,13 +44,17 @@ func (g *Group) observe(o *raft.Observation) bool {
 	return false
 }
 
-// elected is called by raft's main goroutine when the first entry of a term that this replica leads is stored.
-func (g *Group) elected(term uint64) {
+// elected is called by raft's main goroutine when the first entry of a term that this replica leads is stored, and safe here.
+func (g *Group) elected(index, term uint64) {
 	g.courier.forget()
 	g.mu.Lock()
 	if g.err == nil {
 		g.role.end()
 		g.role.term, g.role.over = term, make(chan struct{})
+		if g.breaks(index, term) {
+			g.role.asked = term // no barrier
+			g.role.ready = !g.dawn.breaks.Load()
+		}
 	}
 	g.mu.Unlock()
 	// A heartbeat of a later leader may have ended it meanwhile, when lost had nothing to end yet.
@@ -73,6 +77,7 @@ func (g *Group) caughtUp(term uint64) {
 func (g *Group) lost() {
 	g.mu.Lock()
 	g.role.end()
+	g.dawn.breaks.Store(false)
 	g.line.term = 0
 	g.mu.Unlock()
 	g.tell()

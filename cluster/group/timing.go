@@ -54,6 +54,6 @@ func (g *Group) raftConfig() *raft.Config {
 		TrailingLogs:             math.MaxUint64,
 		NoSnapshotRestoreOnStart: true,
 		NoLegacyTelemetry:        true,
-		Logger:                   newRaftLogger(g.logger.With("group", g.cfg.ID)),
+		Logger:                   newRaftLogger(g.logger, "group", g.cfg.ID),
 	}
 }

@@ -20,7 +20,7 @@ type Config struct {
 	// FS and Dir are where it keeps its files. Dir is made if it is not there, its parent has to be there.
 	FS  vfs.FS
 	Dir string
-	// Store opens the log in Dir. Nil opens a file of raft-boltdb, for which FS has to be the real disk.
+	// Store opens the log in Dir. Nil opens the file of package ledger, for which FS has to be the real disk.
 	Store func(dir string) (Store, error)
 	// Raft makes the transport of group 0. It is called whenever raft is started; raft closes it.
 	Raft func() raft.Transport

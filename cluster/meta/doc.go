@@ -45,5 +45,5 @@
 //
 //	formation   JSON: the instance, the plan, whether it is formed; replaced as a whole
 //	snapshot    the state as of some entry, see snapshots.go; replaced as a whole
-//	log         raft's log, term and vote, by raft-boltdb
+//	log         raft's log, term and vote, see package ledger
 package meta

@@ -81,7 +81,7 @@ func Open(cfg Config) (*Meta, error) {
 	m.describe.Instance = f.Instance
 	open := cfg.Store
 	if open == nil {
-		open = openBolt
+		open = openLedger
 	}
 	store, err := open(cfg.Dir)
 	if err != nil {

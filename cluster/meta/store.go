@@ -7,19 +7,20 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"runnel/cluster/applying"
+	"runnel/cluster/meta/ledger"
 )
 
 // logFile has raft's log, term and vote.
 const logFile = "log"
 
-// openBolt opens the file of raft-boltdb.
-func openBolt(dir string) (Store, error) {
-	s, err := raftboltdb.NewBoltStore(filepath.Join(dir, logFile))
+// openLedger opens the file.
+func openLedger(dir string) (Store, error) {
+	s, err := ledger.Open(filepath.Join(dir, logFile))
 	if err != nil {
-		return nil, fmt.Errorf("open the log of the meta group: %w", err)
+		return nil, fmt.Errorf("the log of the meta group is not what was written, so this server may have forgotten how it voted: "+
+			"remove its whole JetStream directory, so that it can join as a new one: %w", err)
 	}
 	return s, nil
 }

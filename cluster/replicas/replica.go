@@ -289,7 +289,7 @@ func (r *replica) open(a *state.Assignment, t *store.Stream) error {
 	r.members(born.Configuration)
 	log := t.Entries()
 	tg := r.h.cfg.Transport.Group(r.id, transport.GroupOptions{
-		Clamp: log.Durable, Commit: r.leaderCommit, Nudge: r.nudge,
+		Clamp: log.Durable, Commit: r.leaderCommit, Nudge: r.nudge, Has: r.has,
 		Base: func() (index, term uint64) {
 			p := t.Place()
 			return p.Index, p.Term
@@ -316,8 +316,8 @@ func (r *replica) open(a *state.Assignment, t *store.Stream) error {
 	r.group.Store(g)
 	t.SetProposer(proposer{g})
 	alone := slices.Equal(*r.voters.Load(), []string{r.h.cfg.Self})
-	if alone || a.Preferred == r.h.cfg.Self && log.Last() == 0 && born.Index != 0 {
-		// Nobody else can lead this group, or nobody has yet.
+	if alone || group.First(born) == r.h.cfg.Self && log.Last() == 0 {
+		// Nobody else can lead this group, or nobody has yet, and this server is to.
 		if err := g.Campaign(); err != nil {
 			r.h.logger.Debug("a new group does not campaign", "id", r.id, "error", err)
 		}
@@ -337,7 +337,7 @@ func progressOf(tg *transport.Group) func(string) (uint64, time.Time) {
 	}
 }
 
-// leaderCommit and nudge are for the transport, which may ask before the group is there.
+// leaderCommit, nudge and has are for the transport, which may ask before the group is there.
 func (r *replica) leaderCommit() uint64 {
 	if g := r.group.Load(); g != nil {
 		return g.LeaderCommit()
@@ -348,6 +348,12 @@ func (r *replica) leaderCommit() uint64 {
 func (r *replica) nudge(string) {
 	if g := r.group.Load(); g != nil {
 		g.Nudge()
+	}
+}
+
+func (r *replica) has(node string, term, index uint64) {
+	if g := r.group.Load(); g != nil { // it campaigns once it is
+		g.Has(node, term, index)
 	}
 }
 

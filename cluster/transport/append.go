@@ -166,6 +166,9 @@ func (a *appending) answered(body []byte, err error) {
 	}
 	a.err = err
 	a.g.settled(a, err)
+	if a.g.opts.Has != nil && err == nil && a.resp.Success {
+		a.g.opts.Has(a.node, a.args.Term, a.last())
+	}
 	close(a.done)
 	if a.pipe != nil {
 		a.pipe.answered(a)

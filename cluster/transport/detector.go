@@ -54,6 +54,7 @@ func (t *Transport) round(now time.Time) {
 		t.ping(p, now, up)
 	}
 	t.tend(now, up)
+	t.turnAway(now)
 }
 
 // judge finds out whether a peer has gone.

@@ -30,6 +30,8 @@ type GroupOptions struct {
 	// its CommitTimeout: the group, if it still leads, should propose something (a barrier will do), in a goroutine of
 	// its own. It is called while Commit says that the group is led here, and seldom. Nil, or a nil Commit, for none.
 	Nudge func(node string)
+	// Has is told up to where a follower has all, as it has answered in a term of this server as the leader. Nil for nobody.
+	Has func(node string, term, index uint64)
 	// Prompt has heartbeats of the group, and answers to them, go out at once: its leader waits for them less long than those of other groups, whose
 	// heartbeats wait for company.
 	Prompt bool
@@ -77,9 +79,11 @@ func (t *Transport) Group(id uint64, opts GroupOptions) *Group {
 	t.mu.Lock()
 	old, closed := t.groups[id], t.closed
 	if !closed {
+		g.in.begin(t.early.take(id))
 		t.groups[id] = g
 	}
 	t.mu.Unlock()
+	g.in.run()
 	if old != nil {
 		old.Close()
 	}

@@ -122,6 +122,9 @@ func (r *reader) admit(k kind, n int) (wanted bool, err error) {
 	}
 	g := l.t.group(binary.LittleEndian.Uint64(b[8:]))
 	if g == nil {
+		if k == kindAppend && l.t.wanted(n) {
+			return true, nil // the group may be about to begin
+		}
 		l.answer(id, false, nil, ErrNoGroup)
 		return false, nil
 	}
@@ -221,9 +224,15 @@ func (l *lane) handleAppend(body []byte) error {
 	if len(entries) > 0 {
 		r.bytes = len(body)
 	}
-	g := l.group(h.id, h.group)
+	g := l.t.group(h.group)
 	if g == nil {
-		return nil
+		var held bool
+		if g, held = l.t.hold(h.group, r); !held {
+			l.answer(h.id, false, nil, ErrNoGroup)
+		}
+		if g == nil {
+			return nil
+		}
 	}
 	g.hear(h.term)
 	if !g.in.push(r) {

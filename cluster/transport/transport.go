@@ -63,6 +63,7 @@ type Transport struct {
 	mu       sync.RWMutex // guards what follows; nobody is called while it is held
 	closed   bool
 	groups   map[uint64]*Group
+	early    early
 	peers    map[string]*peer
 	services map[string]Service
 	fetch    FetchHandler

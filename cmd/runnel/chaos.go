@@ -89,8 +89,8 @@ func (f *chaosFlags) complete(ctx context.Context) (o chaos.Options, err error) 
 // command is what to type to have the same campaign again.
 func (f *chaosFlags) command(o chaos.Options) string {
 	if o.Condition != "" {
-		return fmt.Sprintf("runnel chaos -server %s -condition %s -rounds %d -workloads %s -rate %g -clients %d -seed %d -sync-always=%t",
-			filepath.Base(f.program), o.Condition, o.Rounds, f.workloads, o.Rate, o.Processes, o.Seed, o.SyncAlways)
+		return fmt.Sprintf("runnel chaos -server %s -condition %s -rounds %d -fault %v -workloads %s -rate %g -clients %d -seed %d -sync-always=%t",
+			filepath.Base(f.program), o.Condition, o.Rounds, o.Fault, f.workloads, o.Rate, o.Processes, o.Seed, o.SyncAlways)
 	}
 	return fmt.Sprintf("runnel chaos -server %s -servers %d -replicas %d -length %v -workloads %s -faults %s -fault %v -quiet %v -rate %g -clients %d -seed %d -sync-always=%t",
 		filepath.Base(f.program), o.Servers, o.Replicas, o.Length, f.workloads, f.faults, o.Fault, o.Quiet, o.Rate, o.Processes, o.Seed, o.SyncAlways)

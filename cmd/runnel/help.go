@@ -27,6 +27,11 @@ var helpTLSText string
 //go:embed help_cluster.txt
 var clusterHelp string
 
+// soakHelp is what runnel soak -h prints before its flags.
+//
+//go:embed help_soak.txt
+var soakHelp string
+
 // chaosHelp is what runnel chaos -h prints before its flags.
 //
 //go:embed help_chaos.txt

@@ -21,6 +21,8 @@ import (
 type edits struct {
 	sync.Mutex
 	creations order.Together[*creation]
+	// gone is the highest id of a stream that was deleted since the store was opened: records of it may be on their way into the log.
+	gone uint64
 }
 
 // creation is a stream to be made, and then what became of it.
@@ -123,12 +125,13 @@ func (c *creation) edit(begin wal.Position) manifest.StreamEdit {
 	return e
 }
 
-// fence returns a position that no record has yet, if one of the streams to be made wants to know.
+// fence returns a position before which the log has nothing of the streams to be made, and all is synced: what is there of an earlier stream
+// of the same id is not theirs.
 func (s *Store) fence(batch []*creation) (wal.Position, error) {
-	if !slices.ContainsFunc(batch, func(c *creation) bool { return c.Place != nil }) {
-		return 0, nil
+	if slices.ContainsFunc(batch, func(c *creation) bool { return c.Place != nil && c.ID <= s.edits.gone }) {
+		return s.nextPosition()
 	}
-	return s.nextPosition()
+	return s.log.Synced() + 1, nil
 }
 
 // nextPosition returns a position that no record has yet: all before it are synced.
@@ -215,6 +218,7 @@ func (s *Store) Delete(t *Stream) error {
 	}
 	t.end()
 	s.leave(t)
+	s.edits.gone = max(s.edits.gone, t.id)
 	if r := t.replica.Load(); r != nil {
 		r.log.Close()
 	}

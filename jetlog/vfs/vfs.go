@@ -28,6 +28,7 @@ package vfs
 import (
 	"errors"
 	"io"
+	"syscall"
 )
 
 // FS is a file system. Errors of absent and existing names match fs.ErrNotExist and fs.ErrExist.
@@ -98,3 +99,8 @@ const lockName = "LOCK"
 
 // NoSpace reports whether err means that the device or the user's quota is full.
 func NoSpace(err error) bool { return noSpace(err) }
+
+// TooManyFiles tells whether an error is that the process, or the system, may have no more files open.
+func TooManyFiles(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}

@@ -593,3 +593,32 @@ func appendOneRelaxed(t *testing.T, log *wal.Log, index uint64) wal.Position {
 	ok(t, err)
 	return p
 }
+
+// TestTooManyFiles: a log that may not open another file refuses what needs one, and goes on when it may.
+func TestTooManyFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fault := vfs.NewFault(vfs.NewMemory())
+		cfg := config(fault)
+		log, _ := open(t, cfg)
+		synctest.Wait()
+		fault.Fail(vfs.Rule{Kinds: vfs.OpCreate, Times: 5, Err: syscall.EMFILE})
+		h := newHistory()
+		refused := 0
+		for log.Stats().Segments < 5 {
+			p, err := h.append(log, 1, 1)
+			if err == nil {
+				ok(t, h.wait(log, 1, p))
+			} else {
+				is(t, err, wal.ErrNoSpace)
+				if refused++; refused > 10 {
+					t.Fatal("the log does not go on")
+				}
+			}
+			synctest.Wait() // the supplier has tried, if it was asked to
+		}
+		if refused == 0 {
+			t.Error("nothing was refused")
+		}
+		ok(t, log.Close())
+	})
+}

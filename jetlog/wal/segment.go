@@ -166,6 +166,9 @@ func (m *maker) write(path string, fresh bool, number uint64, size int64, fill f
 		open = m.fs.Create
 	}
 	f, err := open(path)
+	if vfs.TooManyFiles(err) { // nothing has happened, and a file that somebody closes is as good as space
+		return fmt.Errorf("%w: %w", ErrNoSpace, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -226,6 +226,7 @@ func (c *cluster) reply(ctx context.Context, q *clustered.Question) *clustered.R
 	if q.Kind == clustered.KindRestore {
 		return r.takeBackup(q)
 	}
+	r.settle() // it may be about to lead
 	t := r.leader()
 	if t == nil {
 		return &clustered.Reply{}

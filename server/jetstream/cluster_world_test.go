@@ -283,6 +283,15 @@ func (m *member) StreamLeader(a *clustered.Assignment) string {
 	return ""
 }
 
+func (m *member) AwaitLeader(ctx context.Context, a *clustered.Assignment) {
+	for m.StreamLeader(a) == "" && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
 func (m *member) Online(node string) bool {
 	for _, o := range m.Members() {
 		if o.ID == node {

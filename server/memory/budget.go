@@ -35,9 +35,10 @@ type Limit struct {
 // LeastBytes is the smallest budget: below it a server spends its time with making room.
 const LeastBytes = 64 << 20
 
-// What of a budget is not Go's to fill: the program itself, threads, and the delay of collecting. It is a tenth, within bounds.
+// What of a budget is not Go's to fill: the program itself, of which about 20 MiB are resident, threads, and the delay of collecting.
+// It is a tenth, within bounds.
 const (
-	asideLeast = 16 << 20
+	asideLeast = 32 << 20
 	asideMost  = 512 << 20
 )
 
@@ -116,12 +117,12 @@ func (b Budget) Shares() Shares {
 	if b.Bytes == 0 {
 		return Shares{}
 	}
-	flush := min(b.Bytes/16, 64<<20)
+	flush := min(b.GoalBytes/16, 64<<20)
 	return Shares{
 		FlushBytes: flush, TablesBytes: 2 * flush,
-		CacheBytes:   min(b.Bytes/32, 64<<20),
-		IngestBytes:  b.Bytes / 8,
-		StreamsBytes: b.Bytes / 2,
-		WaitingBytes: int(max(b.Bytes/64, 2<<20)),
+		CacheBytes:   min(b.GoalBytes/32, 64<<20),
+		IngestBytes:  b.GoalBytes / 8,
+		StreamsBytes: b.GoalBytes / 2,
+		WaitingBytes: int(max(b.GoalBytes/64, 2<<20)),
 	}
 }

@@ -95,7 +95,7 @@ func TestWritten(t *testing.T) {
 	}{
 		{"nothing", memory.Limit{}, machine, 0, 0, nil},
 		{"bytes", memory.Limit{Bytes: 1000 << 20}, nil, 1000 << 20, 900 << 20, nil},
-		{"few bytes", memory.Limit{Bytes: 64 << 20}, nil, 64 << 20, 48 << 20, nil},
+		{"few bytes", memory.Limit{Bytes: 64 << 20}, nil, 64 << 20, 32 << 20, nil},
 		{"many bytes", memory.Limit{Bytes: 100 << 30}, nil, 100 << 30, 100<<30 - 512<<20, nil},
 		{"too few bytes", memory.Limit{Bytes: 1 << 20}, nil, 0, 0, memory.ErrSmall},
 		{"a part of the machine", memory.Limit{Percent: 50}, machine, 4 << 30 / 100 * 50, 0, nil},

@@ -35,7 +35,7 @@ var (
 
 const (
 	// lookCalm and lookScarce are the pauses between two looks.
-	lookCalm   = 200 * time.Millisecond
+	lookCalm   = 100 * time.Millisecond
 	lookScarce = 50 * time.Millisecond
 	// collectEvery is how old may be what is known of the heap while memory is scarce: who is slowed down makes little garbage, so
 	// that it would not be collected for minutes.

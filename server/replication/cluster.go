@@ -73,6 +73,19 @@ func (r *Replication) StreamLeader(a *clustered.Assignment) string {
 	return node
 }
 
+// AwaitLeader implements clustered.Cluster.
+func (r *Replication) AwaitLeader(ctx context.Context, a *clustered.Assignment) {
+	led, stop := r.leaders.Wait(a.ID)
+	defer stop()
+	if r.StreamLeader(a) != "" {
+		return
+	}
+	select {
+	case <-led:
+	case <-ctx.Done():
+	}
+}
+
 // Majority implements clustered.View.
 func (r *Replication) Majority(a *clustered.Assignment) bool {
 	s, ok := r.group(a.ID)

@@ -123,16 +123,20 @@ func (a *Asker) All(ctx context.Context, nodes []string, q *Question) []*Reply {
 	return replies
 }
 
-// The pauses between attempts to find who leads a stream.
+// The pauses between attempts to find who leads a stream, and how long it is waited to hear of one before all are asked.
 const (
 	leaderPauseLeast = 5 * time.Millisecond
 	leaderPauseMost  = 100 * time.Millisecond
+	leaderHeard      = 250 * time.Millisecond
 )
 
 // Leader asks whoever leads a stream, and waits until somebody does or the context ends.
 func (a *Asker) Leader(ctx context.Context, s *Assignment, q *Question) (*Reply, error) {
 	q.ID, q.Account, q.Position = s.ID, s.Account, a.Cluster.Position()
 	for pause := leaderPauseLeast; ; pause = min(2*pause, leaderPauseMost) {
+		heard, cancel := context.WithTimeout(ctx, leaderHeard)
+		a.Cluster.AwaitLeader(heard, s)
+		cancel()
 		for _, r := range a.All(ctx, a.candidates(s), q) {
 			if r.Led {
 				return r, nil

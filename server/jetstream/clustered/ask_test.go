@@ -48,6 +48,12 @@ const position = 12
 
 func (n *net) Position() uint64 { return position }
 
+func (n *net) AwaitLeader(ctx context.Context, _ *clustered.Assignment) {
+	if n.leader == "" {
+		<-ctx.Done()
+	}
+}
+
 func (n *net) Members() (list []clustered.Member) {
 	for _, id := range []string{"a", "b", "c", "d"} {
 		list = append(list, clustered.Member{Node: clustered.Node{ID: id}, Online: !n.down[id]})

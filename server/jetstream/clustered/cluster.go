@@ -120,6 +120,9 @@ type Cluster interface {
 	// itself is exact; what of others, only the leader knows well.
 	Status(id uint64) (Status, bool)
 
+	// AwaitLeader waits until somebody is known to lead a stream, or the context ends.
+	AwaitLeader(ctx context.Context, a *Assignment)
+
 	// Position tells how far this server knows what was decided. Once a change here has returned, its own decision is known.
 	Position() uint64
 	// Await waits until this server knows what was decided up to a position that some server has told, or the context ends.

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 )
 
@@ -19,6 +20,7 @@ type Table struct {
 	known map[uint64]leader            // of others
 	by    map[string]map[uint64]uint64 // the same by server
 	news  Notice                       // what others were not told yet
+	waits map[uint64][]chan struct{}   // by stream, closed when somebody is known to lead it
 }
 
 // leader is who is known to lead a stream.
@@ -51,6 +53,36 @@ func (t *Table) Lead(id, term uint64) {
 		t.news.Leads = make(map[uint64]uint64)
 	}
 	t.news.Leads[id] = term
+	t.found(id)
+}
+
+// Wait returns a channel that is closed when some server begins to lead a stream, as far as is known here, and what gives it back, which
+// has to be called.
+func (t *Table) Wait(id uint64) (led <-chan struct{}, stop func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := make(chan struct{})
+	if t.waits == nil {
+		t.waits = make(map[uint64][]chan struct{})
+	}
+	t.waits[id] = append(t.waits[id], c)
+	return c, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if list := slices.DeleteFunc(t.waits[id], func(o chan struct{}) bool { return o == c }); len(list) > 0 {
+			t.waits[id] = list
+		} else {
+			delete(t.waits, id)
+		}
+	}
+}
+
+// found lets those go on who wait for a stream. The caller holds mu.
+func (t *Table) found(id uint64) {
+	for _, c := range t.waits[id] {
+		close(c)
+	}
+	delete(t.waits, id)
 }
 
 // End notes that this server does not lead a stream any more.
@@ -128,6 +160,7 @@ func (t *Table) Hear(from string, notice []byte) error {
 			t.by[from] = make(map[uint64]uint64)
 		}
 		t.by[from][id] = term
+		t.found(id)
 	}
 	return nil
 }

@@ -95,3 +95,27 @@ func TestHearNonsense(t *testing.T) {
 	}
 	expect(t, c, 1, "self")
 }
+
+// TestWait waits for streams to be led, here and elsewhere.
+func TestWait(t *testing.T) {
+	a, b := leaders.New(), leaders.New()
+	here, stopHere := a.Wait(1)
+	there, stopThere := b.Wait(1)
+	other, stopOther := b.Wait(2)
+	again, stopAgain := b.Wait(1)
+	stopAgain() // gives up
+	defer stopOther()
+	a.Lead(1, 3)
+	hear(t, b, "a", a.News())
+	<-here
+	<-there
+	stopHere()
+	stopThere()
+	for name, c := range map[string]<-chan struct{}{"another stream": other, "one who has given up": again} {
+		select {
+		case <-c:
+			t.Errorf("%s: told that somebody leads", name)
+		default:
+		}
+	}
+}

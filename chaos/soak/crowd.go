@@ -1,0 +1,76 @@
+package soak
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+)
+
+// crowd are connections that speak no more of the protocol than they must, so that many are cheap.
+type crowd struct {
+	mu    sync.Mutex // guards conns
+	conns []*net.TCPConn
+}
+
+// join opens a connection, says what is to be said, and waits until the server has heard it.
+func (c *crowd) join(address, say string) error {
+	conn, err := net.DialTimeout("tcp", address, answerTime)
+	if err != nil {
+		return err
+	}
+	tcp := conn.(*net.TCPConn)
+	c.mu.Lock()
+	c.conns = append(c.conns, tcp)
+	c.mu.Unlock()
+	// What the system would read for who does not read is not what this is about.
+	if err := errors.Join(tcp.SetReadBuffer(4<<10), tcp.SetDeadline(time.Now().Add(startTime))); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(tcp, "CONNECT {\"verbose\":false}\r\n%sPING\r\n", say); err != nil {
+		return err
+	}
+	for lines := bufio.NewReaderSize(tcp, 512); ; {
+		line, err := lines.ReadString('\n')
+		switch {
+		case err != nil:
+			return err
+		case strings.HasPrefix(line, "-ERR"):
+			return errors.New(strings.TrimSpace(line))
+		case strings.HasPrefix(line, "PONG"):
+			return tcp.SetDeadline(time.Time{})
+		}
+	}
+}
+
+// joinAll opens connections, some at the same time, each of which says what say returns for it.
+func (c *crowd) joinAll(address string, n, together int, say func(i int) string) error {
+	var joining sync.WaitGroup
+	errs := make([]error, n)
+	places := make(chan struct{}, together)
+	for i := range n {
+		places <- struct{}{}
+		joining.Go(func() {
+			errs[i] = c.join(address, say(i))
+			<-places
+		})
+	}
+	joining.Wait()
+	return errors.Join(errs...)
+}
+
+// leave closes all connections; reset has the server learn of it as of the death of a client.
+func (c *crowd) leave(reset bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.conns {
+		if reset {
+			_ = conn.SetLinger(0) // it fails only for one that is closed
+		}
+		_ = conn.Close() // likewise
+	}
+	c.conns = nil
+}
