@@ -74,7 +74,7 @@ var layers = []layer{
 	{"jetlog", "subjects headers jetlog/codec jetlog/config jetlog/command jetlog/body jetlog/schedule jetlog/origin jetlog/producers jetlog/deadlines jetlog/notes jetlog/retry jetlog/terms", ""},
 	{"jetlog/segment", "subjects jetlog/vfs", compress + "/s2 " + crypto},
 	{"jetlog/seal", "jetlog/segment", crypto},
-	{"jetlog/findings", "", ""},
+	{"jetlog/findings", "jetlog/segment jetlog/wal", ""},
 	{"jetlog/shadow", "jetlog/vfs", ""},
 	{"jetlog/manifest", "jetlog/vfs jetlog/codec jetlog/segment jetlog/seal", ""},
 	{"jetlog/gone", "jetlog/manifest", ""},

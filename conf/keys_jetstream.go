@@ -43,7 +43,7 @@ var jetStreamKeys = []key[JetStream]{
 		func(j *JetStream) slot { return text(&j.ExtensionHint) }),
 	row("unique_tag", reloadInherit, "Put replicas on servers with different tags of this prefix. A server alone has no replicas.",
 		func(j *JetStream) slot { return text(&j.UniqueTag) }),
-	row("max_outstanding_catchup", reloadInherit, "Bytes on their way to replicas that catch up. A server alone has no replicas.",
+	row("max_outstanding_catchup", reloadInherit, "Bytes of files on their way from here to replicas that lack much; each file may have half a MiB in any case. A restart applies it.",
 		func(j *JetStream) slot { return storeSize(&j.MaxOutstandingCatchup) }),
 	row("catchup_rate", ReloadYes, "Bytes a second of files that go from here to replicas on other servers that lack much, none for no bound.",
 		func(j *JetStream) slot { return sizeOrNone(&j.CatchupRateBytes) }),

@@ -179,11 +179,20 @@ func (s *Server) routeConfig(o *conf.Options) *engine.RouteConfig {
 		Account:       s.accountOfRoute,
 		WriteDeadline: o.Cluster.WriteDeadline,
 		Cluster:       func() string { return s.cluster.Load().View().Name },
+		Witness:       s.witness,
 	}
 	if p := o.Cluster.Permissions; p != nil {
 		cfg.Import, cfg.Export = accounts.Rules(p.Publish), accounts.Rules(p.Subscribe)
 	}
 	return cfg
+}
+
+// witness is [engine.RouteConfig.Witness].
+func (s *Server) witness(a *accounts.Account, subject string) func(*engine.Message) {
+	if s.jetstream == nil {
+		return nil
+	}
+	return s.jetstream.Witness(a, subject)
 }
 
 // accountOfRoute returns an account that another server names, nil if it is not in use here. It does not wait.

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"time"
+
 	"runnel/cluster/meta"
 	"runnel/jetlog/store"
 	"runnel/jetlog/vfs"
@@ -16,6 +18,8 @@ type Host struct {
 	MetaLog func(dir string) (meta.Store, error)
 	// Tune, if it is not nil, changes the sizes of a store that is about to be opened: small ones have it do often what it does seldom.
 	Tune func(*store.Config)
+	// Clock is the clock of the machine, for the times of messages and all that has its time by them. Nil is the real one.
+	Clock func() time.Time
 	// Memory is the memory budget of the process where the options say nothing; the zero value is none.
 	Memory memory.Budget
 }

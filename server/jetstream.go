@@ -61,6 +61,7 @@ func (s *Server) openJetStream(o *conf.Options) error {
 	service.System = func() *accounts.Account { return s.state.Load().policy.System() }
 	service.ServerName, service.ServerID, service.Version = s.Name(), s.id, NATSVersion
 	service.SpoolDir, service.Hold, service.Logger = spool, s.memory.Hold, s.logger
+	service.Clock = s.host.Clock
 	s.jetstream = jetstream.New(service)
 	s.running.Go(s.watchDisk)
 	s.serveAccounts(s.state.Load())

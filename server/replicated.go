@@ -64,7 +64,10 @@ func (s *Server) newReplication(o *conf.Options, c capacity.Capacity, fresh bool
 		UniqueTag:   o.JetStream.UniqueTag,
 		Usage:       s.replicationUsage,
 		Rate:        o.JetStream.CatchupRateBytes,
-		Logger:      s.logger,
+
+		OutstandingBytes: o.JetStream.MaxOutstandingCatchup,
+
+		Logger: s.logger,
 	})
 	return err
 }

@@ -95,6 +95,9 @@ func damage(class disk.Class) func(context.Context, *Runner, Step, []*process.Se
 func (r *Runner) harm(f disk.Folder, class disk.Class, form disk.Form) error {
 	d, err := f.Damage(class, form)
 	switch {
+	case errors.Is(err, disk.ErrNothing) && class == disk.Data:
+		r.note("there are no files of messages yet, so any one is damaged")
+		return r.harm(f, disk.Any, form)
 	case errors.Is(err, disk.ErrUnchanged):
 		r.note(err.Error()) // that is how it would be
 		return nil

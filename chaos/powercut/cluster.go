@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"runnel/chaos/network"
@@ -45,6 +46,7 @@ type Cluster struct {
 // node is one server, or the place of one without power.
 type node struct {
 	supply *Supply
+	clock  atomic.Int64   // how far it is set ahead of the real one, in nanoseconds
 	server *server.Server // nil: down
 	gone   chan struct{}  // closed when the one before has ended; nil if there was none
 }
@@ -124,7 +126,7 @@ func (c *Cluster) PowerOn(i int) error {
 		out = io.Discard
 	}
 	logger := slog.New(slog.NewTextHandler(out, nil)).With("node", c.Name(i))
-	s, err := server.OpenOn(server.Host{Disk: n.supply.FS(), MetaLog: n.supply.MetaLog, Tune: small}, o, logger)
+	s, err := server.OpenOn(server.Host{Disk: n.supply.FS(), MetaLog: n.supply.MetaLog, Tune: small, Clock: n.now}, o, logger)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", c.Name(i), err)
 	}
@@ -133,6 +135,12 @@ func (c *Cluster) PowerOn(i int) error {
 	c.connect()
 	return nil
 }
+
+// now is what the clock of a server shows. As it is set it tells nothing of how much time has passed.
+func (n *node) now() time.Time { return time.Now().Add(time.Duration(n.clock.Load())).Round(0) }
+
+// SetClock sets the clock of a server ahead of the real one, or back. It stays so through power cuts.
+func (c *Cluster) SetClock(i int, ahead time.Duration) { c.nodes[i].clock.Store(int64(ahead)) }
 
 // small makes a store that begins files, and gets rid of them, all the time.
 func small(c *store.Config) {

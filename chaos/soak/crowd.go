@@ -46,6 +46,16 @@ func (c *crowd) join(address, say string) error {
 	}
 }
 
+// joinAgain is join for a client that comes again when it does not get in, as clients do.
+func (c *crowd) joinAgain(address, say string) (err error) {
+	for end := time.Now().Add(startTime); time.Now().Before(end); {
+		if err = c.join(address, say); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
 // joinAll opens connections, some at the same time, each of which says what say returns for it.
 func (c *crowd) joinAll(address string, n, together int, say func(i int) string) error {
 	var joining sync.WaitGroup
@@ -54,7 +64,7 @@ func (c *crowd) joinAll(address string, n, together int, say func(i int) string)
 	for i := range n {
 		places <- struct{}{}
 		joining.Go(func() {
-			errs[i] = c.join(address, say(i))
+			errs[i] = c.joinAgain(address, say(i))
 			<-places
 		})
 	}

@@ -169,7 +169,7 @@ func (r *replica) askToLeave(a *state.Assignment, must bool) (heir string, err e
 }
 
 // serveLeave takes the caller out of a group that is led here. It comes back as a member without a vote, as it is assigned still. Who need not
-// leave is answered with goodFiles by a server that does not lead and has nothing damaged.
+// leave is answered with goodFiles by a server that does not lead, but could, and has nothing damaged.
 func (h *Replicas) serveLeave(ctx context.Context, from string, request []byte) ([]byte, error) {
 	must := len(request) == 9 && request[8] == mustLeave
 	if len(request) != 8 && !must {
@@ -184,12 +184,12 @@ func (h *Replicas) serveLeave(ctx context.Context, from string, request []byte) 
 		return nil, group.ErrNotLeader
 	}
 	harm := r.agreed.Load().Harm()
-	switch leads := g.Status().Leads; {
+	switch s := g.Status(); {
 	case harm != nil && !must:
 		return nil, fmt.Errorf("files are damaged here too: %w", harm)
-	case !leads && must:
+	case !s.Leads && (must || !s.Current()):
 		return nil, group.ErrNotLeader
-	case !leads:
+	case !s.Leads:
 		return []byte{goodFiles}, nil
 	}
 	h.logger.Warn("a replica is damaged and leaves its group for a while", "id", r.id, "node", from)

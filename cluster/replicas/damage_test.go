@@ -196,6 +196,26 @@ func TestFilesAreDamaged(t *testing.T) {
 	}
 }
 
+// TestDamageIsMetByWhoIsFilled has files of a leader be damaged, of which nobody knows, and another replica be filled: the leader finds out, gives the lead away, and
+// all get what is good.
+func TestDamageIsMetByWhoIsFilled(t *testing.T) {
+	inGroup(t, 4, 10, func(t *testing.T, w *world, a *state.Assignment) {
+		n := w.leader(a.ID)
+		if err := n.log.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		spoilFiles(t, n)
+		w.scale(a, "a", "b", "c", "d")
+		w.publish(a.ID, 1)
+		w.settle(a.ID, 11, "a", "b", "c", "d")
+		for _, n := range w.nodes {
+			if m, err := n.stream(a.ID).Load(1); err != nil || m.Sequence != 1 {
+				t.Errorf("message 1 at %s: %+v, %v", n.name, m, err)
+			}
+		}
+	})
+}
+
 // TestAllFilesAreDamaged has files of all replicas be damaged: nobody gives up what can still be read, and the stream goes on.
 func TestAllFilesAreDamaged(t *testing.T) {
 	inGroup(t, 3, 10, func(t *testing.T, w *world, a *state.Assignment) {

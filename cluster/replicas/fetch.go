@@ -44,3 +44,38 @@ func (r *reading) Close() error {
 	r.release()
 	return nil
 }
+
+// serviceVerify is the call by which a replica that could not use a checkpoint asks for the files of its stream (8, little endian) to be verified:
+// who gives files away does not read them.
+const serviceVerify = "replicas.verify"
+
+// doubt has another server verify its files. What it finds concerns nobody but its own replica.
+func (r *replica) doubt(node string) {
+	r.h.spawn(func() {
+		ctx, cancel := context.WithTimeout(r.h.ctx, leaveTime)
+		defer cancel()
+		if _, err := r.h.cfg.Transport.Call(ctx, node, serviceVerify, binary.LittleEndian.AppendUint64(nil, r.id)); err != nil {
+			r.h.logger.Warn("files that do not arrive as they should could not be verified where they are", "id", r.id, "node", node, "error", err)
+		}
+	})
+}
+
+// serveVerify begins to verify the files of a stream, unless that goes on already.
+func (h *Replicas) serveVerify(_ context.Context, _ string, request []byte) ([]byte, error) {
+	if len(request) != 8 {
+		return nil, errRequest
+	}
+	r := h.replica(binary.LittleEndian.Uint64(request))
+	if r == nil {
+		return nil, ErrUnknown
+	}
+	t := r.agreed.Load()
+	if t == nil || !r.verifying.CompareAndSwap(false, true) {
+		return nil, nil
+	}
+	h.spawn(func() {
+		defer r.verifying.Store(false)
+		_ = t.Scrub() // Harm tells
+	})
+	return nil, nil
+}

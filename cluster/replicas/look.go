@@ -46,8 +46,8 @@ const (
 	hotEvery  = time.Second
 	coldEvery = 15 * time.Second
 	// mendEvery is how long a replica with damaged files waits until it tries again to be mended. That doubles mendsMax times.
-	mendEvery = 10 * time.Second
-	mendsMax  = 6
+	mendEvery = 2 * time.Second
+	mendsMax  = 8
 )
 
 // soon has the members be looked at more often for a while.

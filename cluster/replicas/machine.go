@@ -55,6 +55,9 @@ func (m *machine) Install(ctx context.Context, from string, place entries.Place,
 		return m.r.h.cfg.Transport.Fetch(ctx, from, fetchRequest(m.r.id, f.ID), offset)
 	})
 	if err != nil {
+		if errors.Is(err, checkpoint.ErrDamaged) {
+			m.r.doubt(from)
+		}
 		return err
 	}
 	m.r.members(place.Configuration)

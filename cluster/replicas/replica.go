@@ -26,6 +26,7 @@ type replica struct {
 	voters    atomic.Pointer[[]string]     // of the group, as applied here
 	changes   atomic.Uint64                // counts entries
 	preferred atomic.Bool                  // this server is to lead
+	verifying atomic.Bool                  // the files are being verified
 	hot       atomic.Int64                 // until when the members may not be as assigned, in nanoseconds since 1970
 	vacant    atomic.Pointer[string]       // the server that was thought to lead and says that nobody does; nil for none
 	watch     watch                        // used by lookAround alone

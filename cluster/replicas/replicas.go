@@ -110,6 +110,7 @@ func Open(cfg Config) (*Replicas, error) {
 	cfg.Transport.HandleFetch(h.serveFetch)
 	cfg.Transport.Handle(serviceLeave, h.serveLeave)
 	cfg.Transport.Handle(serviceHash, h.serveHash)
+	cfg.Transport.Handle(serviceVerify, h.serveVerify)
 	cfg.Transport.Handle(serviceRoom, h.serveRoom)
 	cfg.Transport.Handle(serviceVacant, h.serveVacant)
 	h.unwind = append(h.unwind, cfg.Meta.Watch(h.changed), cfg.Transport.Watch(h.peerChanged))

@@ -168,7 +168,7 @@ func (s *stream) drop() {
 // credit lets the peer send as much as was read, now and then. The mutex must be held; that of the outbound is taken.
 func (s *stream) credit(n int) {
 	s.taken += n
-	if s.taken >= windowBytes/4 && s.err == nil {
+	if s.taken >= creditBytes && s.err == nil {
 		more := uint64(s.taken)
 		s.taken = 0
 		s.l.control(kindCredit, false, func(b []byte) []byte { return putUint64s(b, s.id, more) })

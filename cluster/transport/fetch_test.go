@@ -247,3 +247,42 @@ func TestFetchEndsWithContext(t *testing.T) {
 		r.Close()
 	})
 }
+
+// TestFetchOutstanding: what of all files together is on its way is bounded, however many are fetched and however slowly they are read, and
+// all of them come.
+func TestFetchOutstanding(t *testing.T) {
+	for _, tt := range []struct{ most, want int64 }{{0, 8 << 20}, {5 << 20, 5 << 20}, {1, 4 * (576 << 10)}} {
+		inFiles(t, transport.Config{OutstandingBytes: tt.most}, func(t *testing.T, p *pair, f *files) {
+			before := sent(p.b)
+			var streams []io.ReadCloser
+			for range 4 {
+				streams = append(streams, fetch(t, p.a, "big", 0))
+			}
+			synctest.Wait() // until nothing goes on without somebody who reads
+			if got := sent(p.b) - before; got < tt.want-128<<10 || got > tt.want+128<<10 {
+				t.Errorf("bound %d: %d bytes were sent, want about %d", tt.most, got, tt.want)
+			}
+			for _, r := range streams[1:] {
+				got, err := io.ReadAll(r)
+				if err != nil || !bytes.Equal(got, f.data["big"]) {
+					t.Errorf("got %d bytes, %v", len(got), err)
+				}
+				_ = r.Close()
+			}
+			_ = streams[0].Close() // with most of it unread, which counts no more
+			got, err := io.ReadAll(fetch(t, p.a, "big", 0))
+			if err != nil || !bytes.Equal(got, f.data["big"]) {
+				t.Errorf("got %d bytes, %v", len(got), err)
+			}
+		})
+	}
+}
+
+// sent is how many bytes a transport has sent to its peer.
+func sent(t *transport.Transport) int64 {
+	total := int64(0)
+	for _, p := range t.Peers() {
+		total += int64(p.Counters.BytesOut)
+	}
+	return total
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 )
 
@@ -32,6 +33,7 @@ type source struct {
 
 	mu      sync.Mutex // guards what follows
 	allowed uint64
+	sent    int64 // that was not read yet, as far as the peer has told
 }
 
 // handleFetch opens a stream for the peer.
@@ -81,9 +83,8 @@ func (l *lane) credit(id, more uint64) {
 	if s == nil {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.allowed += min(more, windowBytes)
+	n := int64(min(more, windowBytes))
+	s.settle(n, n)
 	select {
 	case s.more <- struct{}{}:
 	default:
@@ -95,6 +96,7 @@ func (s *source) run(open FetchHandler, what []byte, offset int64) {
 	defer s.l.peer.opened.Add(-1)
 	defer s.cancel()
 	defer s.l.removeSource(s)
+	defer s.settle(math.MaxInt64, 0) // what the peer has not read it drops
 	r, err := open(s.ctx, s.l.peer.node, what, offset)
 	if err != nil {
 		s.l.answer(s.id, false, nil, plain(err))
@@ -117,18 +119,22 @@ func (s *source) send(r io.Reader) error {
 		if err != nil {
 			return err
 		}
+		if err = s.reserve(n); err != nil {
+			return err
+		}
 		f := s.l.t.newFrame(0)
 		if f.mem == nil || cap(f.mem) < headBytes+8+chunkBytes {
 			f.mem = make([]byte, 0, headBytes+8+chunkBytes)
 		}
 		b := putUint64s(openFrame(f.mem[:0], kindChunk), s.id)
 		start := len(b)
+		reserved := n
 		n, err = r.Read(b[start : start+n])
+		s.settle(int64(reserved-n), int64(-n))
 		if n > 0 {
 			if s.l.t.rate.wait(s.ctx, n) != nil {
 				return s.ctx.Err()
 			}
-			s.use(n)
 			f.mem = b[:start+n]
 			sealFrame(f.mem, 0, 0)
 			f.bufs, f.bytes = append(f.bufs, f.mem), len(f.mem)
@@ -163,10 +169,35 @@ func (s *source) wait() (int, error) {
 	}
 }
 
-func (s *source) use(n int) {
+// reserve waits until so many bytes may be on their way besides those of all streams that are.
+func (s *source) reserve(n int) error {
+	if err := s.l.t.flight.take(s.ctx, s.onWay, int64(n)); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.allowed -= uint64(n)
+	s.sent += int64(n)
+	return nil
+}
+
+// onWay is how much is on its way.
+func (s *source) onWay() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sent
+}
+
+// settle notes that bytes are not on their way any more, and that so many more may be sent, or less.
+func (s *source) settle(arrived, allowed int64) { s.l.t.flight.give(s.note(arrived, allowed)) }
+
+// note is settle, and returns what is to be given back.
+func (s *source) note(arrived, allowed int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.allowed += uint64(allowed) // which wraps round
+	arrived = min(arrived, s.sent)
+	s.sent -= arrived
+	return arrived
 }
 
 // end says that there is no more, behind all chunks.

@@ -21,6 +21,9 @@ type Config struct {
 	Authorized func(peer mesh.Member) bool
 	// Rate bounds the bytes a second that all streams of files from here have together; 0 for no bound. See SetRate.
 	Rate int64
+	// OutstandingBytes bounds what all these streams together have on their way, sent and not read yet; 0 for no bound. Each of them
+	// may have half a MiB and one frame in any case.
+	OutstandingBytes int64
 	// OutboundBytes is how much of entries and calls may wait for one peer before groups wait too; 16 MiB if zero.
 	OutboundBytes int
 	// InboundBytes is how much of entries may wait for the groups of this server before more is refused; 256 MiB if
@@ -50,6 +53,7 @@ type Transport struct {
 	frames  sync.Pool // of *frame
 	chunks  sync.Pool // of *chunk
 	rate    rate
+	flight  outstanding
 	beats   *beats
 	hinter  *hinter
 	events  *events
@@ -85,6 +89,7 @@ func New(cfg Config) *Transport {
 		groups: map[uint64]*Group{}, peers: map[string]*peer{}, services: map[string]Service{},
 	}
 	t.SetRate(cfg.Rate)
+	t.flight.most = cfg.OutstandingBytes
 	t.beats = &beats{t: t}
 	t.events = &events{t: t, up: map[string]bool{}, watchers: map[*watcher]bool{}}
 	t.hinter = &hinter{t: t, wake: make(chan struct{}, 1)}

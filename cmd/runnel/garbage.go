@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -59,6 +60,23 @@ func readHeap() heap {
 	return h
 }
 
+// lull notices that a busy time has ended. What was pooled for it counts as in use until it has survived two collections, which a
+// server with nothing to do would not make for minutes.
+type lull struct{ quiet int }
+
+// lullIntervals is how many quiet intervals after a busy one make a lull.
+const lullIntervals = 3
+
+// begins reports whether a lull begins with an interval in which so much was allocated; it does once after each busy time.
+func (l *lull) begins(allocated uint64) bool {
+	if allocated >= quietBytes {
+		l.quiet = 0
+		return false
+	}
+	l.quiet++
+	return l.quiet == lullIntervals
+}
+
 // mayTidy reports whether now is a good time to give memory back; before is the heap an interval ago.
 func (h heap) mayTidy(before heap) bool {
 	return h.allocated-before.allocated < quietBytes && h.spare > keepBytes+h.live/8
@@ -75,6 +93,7 @@ func steerGarbage(ctx context.Context) {
 	before := debug.SetGCPercent(garbagePercent(0))
 	defer debug.SetGCPercent(before)
 	last := readHeap()
+	var pause lull
 	for now := garbagePercent(0); ; {
 		select {
 		case <-ctx.Done():
@@ -86,7 +105,10 @@ func steerGarbage(ctx context.Context) {
 			now = percent
 			debug.SetGCPercent(now)
 		}
-		if h.mayTidy(last) {
+		if begins := pause.begins(h.allocated - last.allocated); begins || h.mayTidy(last) {
+			if begins {
+				runtime.GC()
+			}
 			debug.FreeOSMemory()
 			h = readHeap()
 		}

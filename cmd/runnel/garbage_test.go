@@ -112,3 +112,17 @@ func TestMemoryIsGivenBack(t *testing.T) {
 		}
 	})
 }
+
+// TestLull: a lull begins once after each busy time, and not with a short pause.
+func TestLull(t *testing.T) {
+	var l lull
+	var began []int
+	for i, allocated := range []uint64{1 << 30, 0, 0, 1 << 30, 0, quietBytes - 1, 0, 0, 0, 0, quietBytes, 0, 0, 0, 0} {
+		if l.begins(allocated) {
+			began = append(began, i)
+		}
+	}
+	if len(began) != 2 || began[0] != 6 || began[1] != 13 {
+		t.Errorf("lulls began at %v, want 6 and 13", began)
+	}
+}

@@ -10,8 +10,8 @@ import (
 	"runnel/jetlog/manifest"
 )
 
-// ErrDamaged is the error for a description that is not what was sent.
-var ErrDamaged = errors.New("description of a replica is damaged")
+// ErrDamaged is the error for a description, or a file, that is not what was written.
+var ErrDamaged = errors.New("what describes a replica, or a file of it, is damaged")
 
 // version is the first byte of a description.
 const version = 1

@@ -87,11 +87,14 @@ func attempt(ctx context.Context, file vfs.File, f File, at int64, buf []byte, f
 func verify(fs vfs.FS, name string, f File, keys []*segment.Key) error {
 	s, err := segment.Open(fs, name, segment.Config{Keys: keys})
 	if err != nil {
-		return err
+		return errors.Join(ErrDamaged, err)
 	}
 	sum := s.Summary()
 	if sum.ID.String() != f.ID || sum.Bytes != f.Bytes || sum.Checksum != f.Checksum {
 		return errors.Join(fmt.Errorf("it is file %s of %d bytes, want %d: %w", sum.ID, sum.Bytes, f.Bytes, ErrDamaged), s.Close())
 	}
-	return errors.Join(s.Verify(), s.Close())
+	if err := s.Verify(); err != nil {
+		return errors.Join(ErrDamaged, err, s.Close())
+	}
+	return s.Close()
 }

@@ -208,13 +208,14 @@ func (l *Log) drop(n int) {
 	}
 }
 
-// WaitDurable returns when an entry, and all before it, are as safe as the policy of the shared log says.
+// WaitDurable returns when an entry, and all before it, are synced, whatever the policy of the shared log: what a replica has told
+// others that it has, it must have after a power cut too, or it could help to elect a leader who lacks what was agreed on.
 func (l *Log) WaitDurable(ctx context.Context, index uint64) error {
 	p, err := l.positionOf(index)
 	if err != nil || p == 0 {
 		return err
 	}
-	return l.set.cfg.Log().Wait(ctx, p)
+	return l.set.cfg.Log().WaitSynced(ctx, p)
 }
 
 // positionOf returns where an entry stands, 0 if it is not there any more: then it is safe.
@@ -234,7 +235,7 @@ func (l *Log) positionOf(index uint64) (wal.Position, error) {
 
 // Durable is the index up to which WaitDurable does not wait.
 func (l *Log) Durable() uint64 {
-	safe := l.set.cfg.Log().Durable()
+	safe := l.set.cfg.Log().Synced()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := len(l.items)

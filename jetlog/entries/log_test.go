@@ -44,6 +44,11 @@ func open(t testing.TB, fs vfs.FS, cfg entries.Config, groups places) *host {
 }
 
 func tryOpen(t testing.TB, fs vfs.FS, cfg entries.Config, groups places) (*host, error) {
+	return openWith(t, fs, cfg, groups, wal.Always)
+}
+
+// openWith is tryOpen with another policy of the shared log.
+func openWith(t testing.TB, fs vfs.FS, cfg entries.Config, groups places, policy wal.Policy) (*host, error) {
 	h := &host{t: t, cfg: cfg, logs: map[uint64]*entries.Log{}}
 	cfg.Log = func() *wal.Log { return h.log }
 	cfg.Flush = func() { h.flushes++ }
@@ -51,7 +56,7 @@ func tryOpen(t testing.TB, fs vfs.FS, cfg entries.Config, groups places) (*host,
 	for id, g := range groups {
 		h.logs[id] = h.set.New(id, g.place, g.begin)
 	}
-	log, recovered, err := wal.Open(wal.Config{FS: fs, Dir: dir, SegmentBytes: 64 << 10, MaxBytes: 1 << 20})
+	log, recovered, err := wal.Open(wal.Config{FS: fs, Dir: dir, SegmentBytes: 64 << 10, MaxBytes: 1 << 20, Policy: policy})
 	if err != nil {
 		return nil, err
 	}
@@ -434,4 +439,34 @@ func TestAgainInPart(t *testing.T) {
 		later.close()
 	}
 	h.close()
+}
+
+// TestRelaxedPolicy: what a replica says is durable outlives a power cut also where the shared log has others wait for less.
+func TestRelaxedPolicy(t *testing.T) {
+	for name, policy := range map[string]wal.Policy{"os": wal.OS, "interval": wal.Interval} {
+		t.Run(name, func(t *testing.T) {
+			memory, groups := vfs.NewMemory(), places{1: {}}
+			h, err := openWith(t, memory, entries.Config{}, groups, policy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer h.close()
+			var list []entries.Entry
+			for i := range 20 {
+				more := some(uint64(1+5*i), 1, 5, 100)
+				list = append(list, more...)
+				appendTo(t, h.logs[1], more)
+				if err := h.logs[1].WaitDurable(t.Context(), uint64(len(list))); err != nil {
+					t.Fatal(err)
+				}
+				durable := h.logs[1].Durable()
+				after := open(t, memory.PowerCut(vfs.Lose), entries.Config{}, groups)
+				if durable != uint64(len(list)) || after.logs[1].Last() != durable {
+					t.Errorf("%d entries were waited for: %d are said to be durable, and %d are there after a power cut", len(list), durable, after.logs[1].Last())
+				}
+				after.close()
+			}
+			same(t, "the log", h.logs[1], list)
+		})
+	}
 }

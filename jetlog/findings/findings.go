@@ -1,4 +1,4 @@
-// Package findings remembers what was found damaged in files while they were in use.
+// Package findings describes what was found damaged in the files of a store, and remembers it.
 package findings
 
 import (

@@ -8,6 +8,7 @@ import (
 
 	"runnel/jetlog/compaction"
 	"runnel/jetlog/config"
+	"runnel/jetlog/findings"
 	"runnel/jetlog/layer"
 	"runnel/jetlog/layout"
 	"runnel/jetlog/manifest"
@@ -59,7 +60,7 @@ func (s *Store) compactStream(t *Stream, enough func() bool) (done bool, err err
 		var c *segment.Corruption
 		if errors.As(err, &c) {
 			// The stream keeps its files as they are; the others go on.
-			t.harmed(damageOf(t.id, t.name, err))
+			t.harmed(findings.Of(t.id, t.name, err))
 			return false, nil
 		}
 		if err != nil || enough() {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"runnel/jetlog/config"
+	"runnel/jetlog/findings"
 	"runnel/jetlog/layer"
 	"runnel/jetlog/layout"
 	"runnel/jetlog/manifest"
@@ -111,7 +112,7 @@ func (s *Store) flush(tasks []*task) error {
 	tasks = slices.DeleteFunc(tasks, func(t *task) bool {
 		err := t.frozen.Gather()
 		if err != nil { // what is on disk about this stream cannot be read: the others go on
-			_ = t.stream.halt(damageOf(t.stream.id, t.stream.name, err))
+			_ = t.stream.halt(findings.Of(t.stream.id, t.stream.name, err))
 		}
 		return err != nil
 	})

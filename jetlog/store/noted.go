@@ -3,7 +3,6 @@ package store
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"runnel/jetlog/layout"
@@ -50,20 +49,22 @@ func (s *Store) waits(pause time.Duration, signal <-chan struct{}) bool {
 // noteSafe notes for each stream how many of its commands are safe, if they have become more. On a full disk it does
 // nothing; an error is one of the store.
 func (s *Store) noteSafe() error {
-	e := &manifest.Edit{}
+	var notes [][2]uint64 // ids, and what is safe: small, as there are many streams and few changes
 	for _, t := range s.Streams() {
 		if safe := t.safe(); safe > 0 {
-			x := manifest.StreamEdit{}
-			x.ID, x.Noted = t.id, safe
-			e.Streams = append(e.Streams, x)
+			notes = append(notes, [2]uint64{t.id, safe})
 		}
 	}
 	s.edits.Lock()
 	defer s.edits.Unlock()
-	e.Streams = slices.DeleteFunc(e.Streams, func(x manifest.StreamEdit) bool {
-		known := s.catalog.Streams[x.ID]
-		return known == nil || x.Noted <= known.Noted || known.Replica == nil && x.Noted <= known.Applied
-	})
+	e := &manifest.Edit{}
+	for _, n := range notes {
+		if known := s.catalog.Streams[n[0]]; known != nil && n[1] > known.Noted && (known.Replica != nil || n[1] > known.Applied) {
+			e.Streams = append(e.Streams, manifest.StreamEdit{})
+			x := &e.Streams[len(e.Streams)-1]
+			x.ID, x.Noted = n[0], n[1]
+		}
+	}
 	if len(e.Streams) == 0 || s.manifest.Failed() != nil {
 		return s.Err()
 	}

@@ -9,6 +9,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/findings"
 	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/wal"
@@ -208,7 +209,7 @@ func (t *Stream) applySome(a *layer.Asker, steps []step) int {
 			if again, err := a.Pending(); again && err == nil {
 				return n
 			}
-			s.err = t.halt(damageOf(t.id, t.name, s.err))
+			s.err = t.halt(findings.Of(t.id, t.name, s.err))
 			t.strand(s)
 			continue
 		}

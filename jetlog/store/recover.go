@@ -7,6 +7,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/entries"
+	"runnel/jetlog/findings"
 	"runnel/jetlog/layer"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/progress"
@@ -25,7 +26,7 @@ func (s *Store) restore(e *manifest.Stream) error {
 		return nil
 	}
 	if t.body, err = s.bodyOf(e, state, nil); err != nil {
-		_ = t.halt(damageOf(t.id, t.name, err))
+		_ = t.halt(findings.Of(t.id, t.name, err))
 		t.state, t.messages, t.body = nil, nil, nil
 		return nil
 	}
@@ -122,14 +123,14 @@ func (t *Stream) replay(r *wal.Entry, damage damages) (applied int, err error) {
 		return 0, fmt.Errorf("stream %q, command %d: %w", t.name, r.Index, err)
 	}
 	if err != nil {
-		_ = t.halt(damageOf(t.id, t.name, err))
+		_ = t.halt(findings.Of(t.id, t.name, err))
 		t.keepCopy(r)
 		return 0, nil
 	}
 	n := uint64(e.count())
 	if r.Index-have > n {
 		d := damage.before(t.position, r.Position)
-		_ = t.halt(logDamage(t.id, t.name, d, have+1, r.Index-n))
+		_ = t.halt(findings.OfLog(t.id, t.name, d, have+1, r.Index-n))
 		t.keepCopy(r)
 		return 0, nil
 	}
@@ -138,7 +139,7 @@ func (t *Stream) replay(r *wal.Entry, damage damages) (applied int, err error) {
 	}
 	for i := n - (r.Index - have); i < n; i++ {
 		if _, err := t.state.Apply(e.at(int(i)), t.messages); err != nil {
-			_ = t.halt(damageOf(t.id, t.name, err))
+			_ = t.halt(findings.Of(t.id, t.name, err))
 			t.keepCopy(r)
 			return applied, nil
 		}
@@ -181,7 +182,7 @@ func (t *Stream) judge(damage damages) {
 		case d.Harmless, known && (d.Group != t.id || d.Index <= t.state.Applied()):
 		case !known && d.Last >= d.First && t.position > d.Last:
 		default:
-			_ = t.halt(logDamage(t.id, t.name, d, t.state.Applied()+1, 0))
+			_ = t.halt(findings.OfLog(t.id, t.name, d, t.state.Applied()+1, 0))
 			return
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/entries"
+	"runnel/jetlog/findings"
 	"runnel/jetlog/layout"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/wal"
@@ -27,7 +28,7 @@ func (t *Stream) judgeReplica(r *replica, damage damages, first, last wal.Positi
 		case d.Harmless, of && (d.Group != t.id || d.Index <= r.place.Index):
 		case d.Last >= d.First && r.log.Covers(d.Last):
 		default:
-			r.log.Halt(logDamage(t.id, t.name, d, r.place.Index+1, 0))
+			r.log.Halt(findings.OfLog(t.id, t.name, d, r.place.Index+1, 0))
 		}
 	}
 	if noted > last || noted >= max(r.begin, first) && first > 0 && r.log.Newest() < noted {

@@ -12,6 +12,7 @@ import (
 	"runnel/jetlog/checkpoint"
 	"runnel/jetlog/command"
 	"runnel/jetlog/entries"
+	"runnel/jetlog/findings"
 	"runnel/jetlog/manifest"
 	"runnel/jetlog/wal"
 )
@@ -175,7 +176,7 @@ func (t *Stream) applyEntry(r *replica, w *applier, at entries.Place, records []
 	}
 	w.batch = batch
 	if err != nil {
-		return t.halt(damageOf(t.id, t.name, fmt.Errorf("entry %d: %w", at.Index, err)))
+		return t.halt(findings.Of(t.id, t.name, fmt.Errorf("entry %d: %w", at.Index, err)))
 	}
 	steps := w.expand(batch, nil)
 	for n := 0; n < len(steps); w.learn() {

@@ -56,6 +56,15 @@ func (s *Store) Scrub() error {
 	return errors.Join(errs...)
 }
 
+// Scrub verifies the files of the stream, as Store.Scrub does with all.
+func (t *Stream) Scrub() error {
+	var errs []error
+	for _, p := range t.files() {
+		errs = append(errs, t.store.ScrubFile(p.File.File))
+	}
+	return errors.Join(errs...)
+}
+
 // ScrubFile verifies a file through a handle of its own and past all caches.
 func (s *Store) ScrubFile(e manifest.File) error {
 	_, keys := s.seal.SegmentKeys()

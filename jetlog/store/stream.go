@@ -10,6 +10,7 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/config"
+	"runnel/jetlog/findings"
 	"runnel/jetlog/messages"
 	"runnel/jetlog/segment"
 	"runnel/jetlog/siphash"
@@ -211,7 +212,7 @@ func (t *Stream) blame(err error) error {
 	}
 	var known *StreamDamage
 	if !errors.As(err, &known) {
-		err = damageOf(t.id, t.name, err)
+		err = findings.Of(t.id, t.name, err)
 	}
 	if !errors.Is(err, ErrHalted) {
 		t.harmed(err)

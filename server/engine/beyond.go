@@ -24,6 +24,7 @@ type beyond struct {
 	services []service         // that a message enters, as a request
 	groups   []string          // what other servers call the queue groups, as far as accounts that import have them
 	far      *far              // nil when no other server gets anything
+	witness  *Internal         // see RouteConfig.Witness; nil for most
 }
 
 // service is a service of another account that messages enter by an import.
@@ -166,5 +167,5 @@ func (e *entry) enter(x *accounts.Crossings, a *accounts.Account, subject string
 
 // nobody tells whether e leads nowhere at all.
 func (e *entry) nobody() bool {
-	return len(e.plain)+len(e.queues) == 0 && e.flags&(entryLeaves|entryFar) == 0
+	return len(e.plain)+len(e.queues) == 0 && e.flags&(entryLeaves|entryFar|entryWitnessed) == 0
 }

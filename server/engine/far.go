@@ -44,6 +44,8 @@ type abroad struct {
 	unserved []int    // places of the queue groups that no member here got the message at hand for
 	picked   [][]byte // for each server the groups that were picked there
 	again    []byte   // the group of a message that is passed on
+	peer     string   // a node that the message at hand was sent to
+	kept     bool     // its witness has taken it
 }
 
 // remoteOf returns who owns a subscription that stands for another server, and its weight; nil for any other.
@@ -128,8 +130,11 @@ func (w *worker) forward(e *entry, f *wire.Frame, queue string) (delivered int) 
 		if i < len(picked) {
 			groups = picked[i]
 		}
-		if (!s.plain || queue != "") && len(groups) == 0 || s.route.Closing() {
+		if (!s.plain || queue != "") && len(groups) == 0 || s.route.Closing() || e.flags&entryWitnessed != 0 && s.route.silent.Load() {
 			continue
+		}
+		if e.flags&entryWitnessed != 0 {
+			w.far.peer = s.route.link.Peer.Node
 		}
 		switch {
 		case traced != nil:
@@ -196,7 +201,8 @@ func (w *worker) passOn(e *entry, m *frames.Frame, group []byte) {
 	s.Add(m.Tail)
 }
 
-// pickServer chooses one of the servers that have members of g, passing over those whose route is closing; -1 for none.
+// pickServer chooses one of the servers that have members of g, passing over those whose route is closing, and if there are
+// others those that are silent; -1 for none.
 func (w *worker) pickServer(x *far, g *farGroup) int {
 	at := w.random.IntN(g.weight)
 	first := 0
@@ -206,13 +212,18 @@ func (w *worker) pickServer(x *far, g *farGroup) int {
 			break
 		}
 	}
+	last := -1
 	for i := range g.members {
 		m := g.members[(first+i)%len(g.members)]
-		if !x.servers[m.server].route.Closing() {
+		switch r := x.servers[m.server].route; {
+		case r.Closing():
+		case !r.silent.Load():
 			return m.server
+		case last < 0:
+			last = m.server
 		}
 	}
-	return -1
+	return last
 }
 
 // stageFrame appends a published message to the stage of another server.

@@ -18,6 +18,9 @@ type Message struct {
 	// Trace is who is to be told what becomes of the message, nil for nobody. It may say that the message is for that
 	// alone.
 	Trace *msgtrace.Trace
+	// Got is how many got it, and Peer the node of another server that did; only a witness is told.
+	Got  int
+	Peer string
 
 	worker *worker // nil in a clone
 }

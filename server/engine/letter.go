@@ -126,6 +126,11 @@ func (w *worker) send(e *entry, queue string) (delivered int) {
 	if e.flags&entryLeaves != 0 {
 		delivered += w.leave(e)
 	}
+	if l := w.letter; e.flags&entryWitnessed != 0 {
+		return w.show(e, Message{
+			Subject: l.to, Reply: orNil(l.reply), Header: orNil(l.header), Payload: l.payload, From: l.from, Got: delivered,
+		})
+	}
 	return delivered
 }
 

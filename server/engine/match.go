@@ -28,6 +28,8 @@ const (
 	entryLeaves
 	// entryFar: other servers get messages.
 	entryFar
+	// entryWitnessed: somebody is shown messages when all others have them.
+	entryWitnessed
 )
 
 // target is one subscription of a match.
@@ -270,6 +272,9 @@ func (m *matchCache) fillPrefix(p *accounts.Profile, prefix []byte, below bool, 
 	if x := p.Account().Crossings(); x != nil && x.Concerns(e.subject) {
 		uniform = false
 	}
+	if m.routing.witness(p.Account(), e.subject+"any") != nil {
+		uniform = false
+	}
 	var same bool
 	m.found, same = match(prefix, m.found[:0])
 	if !uniform || !same || reserved.Publish(prefix) {
@@ -352,6 +357,7 @@ func (m *matchCache) fill(p *accounts.Profile, subject []byte, h uint64, from or
 		e.flags |= entryLeaves
 	}
 	e.pair(to, from)
+	m.routing.watch(e, p.Account(), to)
 	return e
 }
 

@@ -188,6 +188,11 @@ func (w *worker) route(from *Conn, e *entry, f *wire.Frame) (delivered int) {
 		delivered += w.forward(e, f, "")
 	}
 	w.far.unserved = w.far.unserved[:0]
+	if e.flags&entryWitnessed != 0 {
+		return w.show(e, Message{
+			Subject: e.published(f.Subject), Reply: f.Reply, Header: orNil(f.Header()), Payload: f.Payload(), From: from, Got: delivered,
+		})
+	}
 	return delivered
 }
 

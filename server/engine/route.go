@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"runnel/cluster/mesh"
@@ -18,6 +19,8 @@ type route struct {
 	engine *Engine
 	link   *mesh.Link
 	set    *peers.Set // what the other server wants
+	// silent: the other server does not answer; see PeerSilent.
+	silent atomic.Bool
 	// told are the accounts that the other server was told about here, by number; guarded by routing.telling.
 	told map[uint32]string
 

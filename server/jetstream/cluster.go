@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"runnel/jetlog/store"
+	"runnel/server/accounts"
 	"runnel/server/engine"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
 	"runnel/server/jetstream/directory"
 	"runnel/server/jetstream/quota"
+	"runnel/server/jetstream/relay"
 )
 
 // cluster is what a service has besides when it is one of several. A server alone has none.
@@ -23,6 +25,7 @@ type cluster struct {
 	asker     clustered.Asker
 	directory directory.Directory
 	waiting   clustered.Waiting[*request]
+	relay     *relay.Relay
 
 	hearing atomic.Bool // others are being asked what streams have
 	pruned  uint64      // Position when the counts were last rid of streams that are no more; used by who is hearing
@@ -43,6 +46,7 @@ func newCluster(s *Service, view clustered.Cluster) *cluster {
 		Context: s.ctx, Cluster: view, Asker: &c.asker, ServerName: s.cfg.ServerName, ServerID: s.cfg.ServerID, Domain: s.cfg.Domain,
 		Tell: s.events.System,
 	}
+	c.relay = relay.New(relay.Config{View: view, Domain: s.cfg.Domain, Publish: s.cfg.Engine.Publish})
 	c.waiting.Judge = func(r *request, late bool) clustered.Verdict {
 		v, _ := c.judge(r, late)
 		return v
@@ -61,6 +65,25 @@ func (s *Service) Answer(ctx context.Context, question []byte) ([]byte, error) {
 	}
 	return s.cluster.asker.Answer(ctx, question)
 }
+
+// Witness is [engine.RouteConfig.Witness] of a server that belongs to a cluster.
+func (s *Service) Witness(a *accounts.Account, subject string) func(*engine.Message) {
+	if s.cluster == nil {
+		return nil
+	}
+	return s.cluster.relay.Witness(a, subject)
+}
+
+// Reached tells whether another server, by its node, can be reached; only changes are told. It does not wait.
+func (s *Service) Reached(node string, is bool) {
+	s.cfg.Engine.PeerSilent(node, !is)
+	if !is {
+		s.Lost(node)
+	}
+}
+
+// Lost tells that a link to another server has ended, and with it perhaps what was on its way there. It does not wait.
+func (s *Service) Lost(node string) { s.cluster.relay.Lost(node) }
 
 // judge says what this server does with a request, and who answers if it is silent, see clustered.Judge. That an account has no
 // JetStream its client's own server says: others need not even know the account.
@@ -259,6 +282,7 @@ func (c *cluster) settleAll() {
 
 // run looks after the replicas until the service ends.
 func (c *cluster) run() {
+	defer c.relay.Close()
 	tick := time.NewTicker(tendEvery)
 	defer tick.Stop()
 	for {

@@ -115,7 +115,7 @@ func (t *stream) fits(limit, bytes int64, used func() int64) bool {
 func (s *Service) recount() {
 	now := s.now()
 	last := s.counted.Load()
-	if now-last < int64(countAgain) || !s.counted.CompareAndSwap(last, now) {
+	if passed := now - last; passed >= 0 && passed < int64(countAgain) || !s.counted.CompareAndSwap(last, now) {
 		return
 	}
 	for _, a := range s.all() {

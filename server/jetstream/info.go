@@ -186,8 +186,11 @@ func pauseOf(info *api.ConsumerInfo, configured *time.Time) *time.Time {
 
 // sync is the policy by which the stream's acknowledgements are given.
 func (t *stream) sync() string {
-	if t.config().Storage == config.MemoryStorage {
+	switch {
+	case t.config().Storage == config.MemoryStorage:
 		return ""
+	case t.log.Replicated():
+		return "always" // whatever was configured; see jetlog/entries
 	}
 	if own := t.config().Metadata[config.MetadataSync]; own != "" {
 		return own

@@ -3,6 +3,7 @@ package jetstream
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"runnel/jetlog/command"
@@ -23,6 +24,7 @@ type replica struct {
 	cluster *cluster
 	log     *store.Stream
 	gone    chan struct{} // closed when the server does not have it any more
+	up      atomic.Int64  // when the state here was last known to be the leader's, or nearly; nanoseconds since 1970
 
 	mu     sync.Mutex // guards everything below
 	term   uint64     // in which it is to be led here, 0 for not
@@ -199,16 +201,21 @@ func (r *replica) current(t *stream) bool {
 	}
 	status, ok := r.cluster.Status(r.log.ID())
 	if !ok || status.Leader.ID == "" {
-		return false
+		return ok && time.Since(time.Unix(0, r.up.Load())) < leaderlessMost
 	}
 	self := r.cluster.Self().ID
 	for i := range status.Replicas {
-		if status.Replicas[i].ID == self {
-			return status.Replicas[i].Current
+		if status.Replicas[i].ID == self && status.Replicas[i].Current {
+			r.up.Store(time.Now().UnixNano())
+			return true
 		}
 	}
 	return false
 }
+
+// leaderlessMost is how long a replica answers direct gets while nobody leads: an election does not interrupt them, and who has been
+// cut off does not show what is old for long.
+const leaderlessMost = 10 * time.Second
 
 // tend lets the replica follow what has changed without a word: the configuration that the cluster has assigned, how far the
 // replica is, what it has.

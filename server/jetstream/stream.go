@@ -16,6 +16,7 @@ import (
 	"runnel/jetlog/store"
 	"runnel/server/engine"
 	"runnel/server/jetstream/alarm"
+	"runnel/server/jetstream/clock"
 	"runnel/server/jetstream/clustered"
 	"runnel/server/jetstream/delivery"
 	"runnel/server/jetstream/ingest"
@@ -32,6 +33,7 @@ type stream struct {
 	log     *store.Stream
 	cfg     atomic.Pointer[config.Stream]        // as it was last applied
 	seen    atomic.Pointer[clustered.Assignment] // whose configuration it has, nil for none
+	clock   *clock.Clock                         // its time while it is led here
 	ingest  *ingest.Stream
 	deliver *delivery.Stream
 	sources *sourcing.Stream
@@ -63,7 +65,8 @@ func newStream(a *account, log *store.Stream) *stream {
 	t.subjects.Log, t.since = log, time.Now()
 	cfg := log.Config()
 	t.cfg.Store(&cfg)
-	t.alarm = alarm.Alarm{Clock: a.service.cfg.Clock, Ring: t.timePassed}
+	t.clock = clock.New(a.service.cfg.Clock)
+	t.alarm = alarm.Alarm{Clock: t.clock.Time, Ring: t.timePassed}
 	return t
 }
 
@@ -84,6 +87,7 @@ func (t *stream) begin() {
 		t.account.service.logger.Error("stream is offline", "account", t.log.Account(), "stream", t.log.Name(), "error", err)
 		return
 	}
+	t.reachTime()
 	s := t.account.service
 	t.ingest = s.ingest.Open(t.account.account, t.log, ingest.Hooks{
 		Stored:    t.stored,
@@ -91,8 +95,9 @@ func (t *stream) begin() {
 		Abandoned: func(batch, reason string) { s.events.BatchAbandoned(t.account.account, t.log.Name(), batch, reason) },
 		Wanted:    t.wanted,
 		Admit:     t.admit,
+		Now:       t.clock.Now,
 	})
-	t.deliver = s.delivery.Open(t.account.account, t.log)
+	t.deliver = s.delivery.OpenAt(t.account.account, t.log, t.clock)
 	t.sources = s.sourcing.Open(t.account.account, t.log, sourcing.Hooks{
 		Stored:    t.copied,
 		Withdrawn: t.withdrawn,

@@ -33,14 +33,23 @@ func (t *stream) storedTimed() {
 	}
 }
 
+// reachTime has the stream go on from the time that it has come to, wherever it was led until now. If it cannot be read, watchTime says so.
+func (t *stream) reachTime() {
+	_ = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+		t.clock.Reach(state.Clock())
+		return nil
+	})
+}
+
 // watchTime looks when time will change the stream next, and sets the alarm.
 func (t *stream) watchTime() {
 	var at int64
 	err := t.log.View(func(state *jetlog.Stream, messages jetlog.Messages) error {
+		t.clock.Reach(state.Clock()) // there may be commands by other clocks
 		expiry, err := state.NextExpiry(messages)
 		at = earlier(expiry, state.NextSchedule())
 		if state.Unfinished() {
-			at = t.account.service.now()
+			at = t.clock.Now()
 		}
 		return err
 	})
@@ -78,7 +87,7 @@ func (t *stream) timedFailed(what string, err error) {
 		return
 	}
 	t.account.service.logger.Error(what+"; trying again later", "account", t.log.Account(), "stream", t.log.Name(), "error", err)
-	t.alarm.Set(t.account.service.now() + int64(timedRetry))
+	t.alarm.Set(t.clock.Now() + int64(timedRetry))
 }
 
 // finish removes what commands have left to be removed.
@@ -91,14 +100,14 @@ func (t *stream) finish() error {
 	if err != nil || !unfinished {
 		return err
 	}
-	_, err = t.propose(&command.Continue{Time: t.account.service.now()})
+	_, err = t.propose(&command.Continue{Time: t.clock.Now()})
 	return err
 }
 
 // expire removes what is too old, and is false if that failed.
 func (t *stream) expire() bool {
 	for more := true; more; {
-		result, err := t.propose(&command.Expire{Time: t.account.service.now()})
+		result, err := t.propose(&command.Expire{Time: t.clock.Now()})
 		if err != nil {
 			t.timedFailed("cannot expire messages", err)
 			return false
@@ -140,7 +149,7 @@ func (t *stream) fireSchedules() bool {
 // due returns the commands that publish what is due now, the earliest first. With an error they are those that can
 // be published in spite of it: one whose time zone is not known here, say, does not hold up others.
 func (t *stream) due() (fires []*command.Fire, err error) {
-	now := t.account.service.now()
+	now := t.clock.Now()
 	err = t.log.View(func(state *jetlog.Stream, messages jetlog.Messages) error {
 		var errs []error
 		for _, d := range state.DueSchedules(now, firedAtOnce) {

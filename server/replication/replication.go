@@ -54,6 +54,8 @@ type Config struct {
 	Usage func() meta.Usage
 	// Rate bounds in bytes a second what other servers fetch of files; 0 is no bound. See SetRate.
 	Rate int64
+	// OutstandingBytes bounds what of these files is on its way at once; 0 is no bound.
+	OutstandingBytes int64
 	// Logger must not be nil.
 	Logger *slog.Logger
 }
@@ -83,6 +85,9 @@ type Service interface {
 	// QuorumLost is told that too few servers of a stream can be reached, MetaElected that this server leads the meta group.
 	QuorumLost(id uint64)
 	MetaElected()
+	// Reached is told that a server can be reached, or cannot any more, Lost that a link to one has ended. They do not wait.
+	Reached(node string, is bool)
+	Lost(node string)
 }
 
 // Replication is a server's part in the keeping of streams. Its methods are safe for concurrent use.
@@ -120,7 +125,7 @@ func New(cfg Config) (*Replication, error) {
 	r := &Replication{cfg: cfg, node: node, leaders: leaders.New(), news: make(chan struct{}, 1)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	r.transport = transport.New(transport.Config{
-		Node: node, Rate: cfg.Rate, Logger: cfg.Logger,
+		Node: node, Rate: cfg.Rate, OutstandingBytes: cfg.OutstandingBytes, Logger: cfg.Logger,
 		Authorized: func(peer mesh.Member) bool { return peer.JetStream && peer.Node != "" },
 	})
 	r.transport.Serve(serviceCall, transport.Service{Handle: r.answer, MaxBytes: answerMax})
@@ -152,7 +157,12 @@ func (r *Replication) Linked(l *mesh.Link) {
 }
 
 // Unlinked implements clustering.Receiver.
-func (r *Replication) Unlinked(l *mesh.Link, reason error) { r.transport.Detach(l.Peer, l, reason) }
+func (r *Replication) Unlinked(l *mesh.Link, reason error) {
+	r.transport.Detach(l.Peer, l, reason)
+	if s := r.service.Load(); s != nil && l.Kind == mesh.RaftHeartbeat {
+		(*s).Lost(l.Peer.Node)
+	}
+}
 
 // loopback tells whether an address is on this machine.
 func loopback(a net.Addr) bool {
@@ -390,6 +400,9 @@ func (r *Replication) answer(ctx context.Context, _ string, question []byte) ([]
 
 // peerChanged is told who can be reached.
 func (r *Replication) peerChanged(e transport.PeerEvent) {
+	if s := r.service.Load(); s != nil {
+		(*s).Reached(e.Node, e.Up)
+	}
 	if e.Up {
 		r.tell(e.Node, r.leaders.All())
 	}

@@ -68,6 +68,8 @@ func (g *groups) Close() error { return nil }
 type service struct {
 	name    string
 	elected atomic.Bool
+	reached sync.Map   // by node
+	lost    sync.Map   // likewise
 	mu      sync.Mutex // guards led
 	led     []uint64
 }
@@ -81,7 +83,10 @@ func (s *service) Lead(id, _ uint64) {
 func (*service) Follow(uint64)     {}
 func (*service) QuorumLost(uint64) {}
 func (s *service) MetaElected()    { s.elected.Store(true) }
-func (*service) Closed(uint64)     {}
+
+func (s *service) Reached(node string, is bool) { s.reached.Store(node, is) }
+func (s *service) Lost(node string)             { s.lost.Store(node, true) }
+func (*service) Closed(uint64)                  {}
 func (s *service) Answer(_ context.Context, question []byte) ([]byte, error) {
 	return fmt.Appendf(nil, "%s heard %s", s.name, question), nil
 }

@@ -43,7 +43,7 @@ func (d *deadlines) expect(at int64) {
 		return
 	}
 	d.rings = at
-	wait := max(time.Duration(at-d.stream.pool.now()), deadlinePause)
+	wait := max(time.Duration(at-d.stream.now()), deadlinePause)
 	if d.timer == nil {
 		d.timer = time.AfterFunc(wait, d.ring)
 		return
@@ -100,6 +100,7 @@ func (d *deadlines) look() {
 	var failed []string
 	lapsed := d.takeLapsed()
 	err := s.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+		s.reach(state)
 		next = state.NextAckDeadline()
 		if lapsed {
 			failed = withRedelivery(state)
@@ -111,7 +112,7 @@ func (d *deadlines) look() {
 			c.wakeIfWanting()
 		}
 	}
-	now := s.pool.now()
+	now := s.now()
 	if err != nil || next == 0 || next > now {
 		d.expect(next)
 		return
@@ -146,7 +147,7 @@ func (d *deadlines) done(r jetlog.Result, err error) {
 		if !errors.Is(err, store.ErrNotLeader) && !errors.Is(err, store.ErrLeadershipLost) {
 			s.pool.cfg.Logger.Error("what was not acknowledged in time cannot be taken up", "stream", s.Name(), "error", err)
 		}
-		d.expect(s.pool.now() + int64(pauseMax))
+		d.expect(s.now() + int64(pauseMax))
 		return
 	}
 	for _, e := range r.Exhausted {
@@ -155,5 +156,5 @@ func (d *deadlines) done(r jetlog.Result, err error) {
 			c.wakeIfWanting()
 		}
 	}
-	d.expect(s.pool.now()) // look again soon, but not from here
+	d.expect(s.now()) // look again soon, but not from here
 }

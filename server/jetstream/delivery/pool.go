@@ -132,9 +132,6 @@ func (p *Pool) leave(s *Stream) {
 	delete(p.streams, s)
 }
 
-// now is the pool's clock in the form of commands.
-func (p *Pool) now() int64 { return p.cfg.Clock().UnixNano() }
-
 // enqueue gives a consumer a turn, after those that wait for theirs. It must not be in the queue.
 func (p *Pool) enqueue(c *consumer) {
 	p.mu.Lock()

@@ -50,7 +50,7 @@ func (s *Stream) State(consumer string) (State, bool) {
 		return State{}, false
 	}
 	see := c.see()
-	now := s.pool.cfg.Clock()
+	now := time.Unix(0, s.now())
 	out := State{Waiting: see.waiting, PushBound: see.bound, Stalled: see.stall, StalledUntil: timeOf(see.until)}
 	var paused, deadline int64
 	var pending uint64

@@ -11,6 +11,7 @@ import (
 	"runnel/jetlog/config"
 	"runnel/server/accounts"
 	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/clock"
 )
 
 // Log is a stream as its deliveries need it; *store.Stream is one. Its methods may be called concurrently.
@@ -42,6 +43,7 @@ type Stream struct {
 	pool     *Pool
 	account  *accounts.Account
 	log      Log
+	clock    *clock.Clock // nil: that of the pool
 	interest *interest
 	hungry   atomic.Int32 // consumers that would take a message
 	overdue  deadlines
@@ -54,7 +56,12 @@ type Stream struct {
 
 // Open begins to deliver for all consumers that the log has. On a closed pool the stream is closed from the start.
 func (p *Pool) Open(a *accounts.Account, log Log) *Stream {
-	s := &Stream{pool: p, account: a, log: log, interest: newInterest(), consumers: make(map[string]*consumer)}
+	return p.OpenAt(a, log, nil)
+}
+
+// OpenAt is [Pool.Open] of a stream that has its own time.
+func (p *Pool) OpenAt(a *accounts.Account, log Log, c *clock.Clock) *Stream {
+	s := &Stream{pool: p, account: a, log: log, clock: c, interest: newInterest(), consumers: make(map[string]*consumer)}
 	s.overdue.stream = s
 	if !p.enter(s) {
 		s.closed = true
@@ -75,6 +82,22 @@ func (p *Pool) Open(a *accounts.Account, log Log) *Stream {
 	}
 	s.overdue.look()
 	return s
+}
+
+// now is the time of the stream in the form of commands.
+func (s *Stream) now() int64 {
+	if s.clock == nil {
+		return s.pool.cfg.Clock().UnixNano()
+	}
+	return s.clock.Now()
+}
+
+// reach has the time of the stream be at least that of its state, as commands of others may have brought it there: then what is due in the state
+// is due here.
+func (s *Stream) reach(state *jetlog.Stream) {
+	if s.clock != nil {
+		s.clock.Reach(state.Clock())
+	}
 }
 
 // Name returns the name of the stream.

@@ -20,7 +20,6 @@ type turn struct {
 	c       *consumer
 	set     *settings
 	session *session
-	now     time.Time
 	ns      int64 // now, in nanoseconds since 1970
 	due     int64 // when there has to be another turn, 0 for not by itself
 
@@ -58,8 +57,7 @@ type pick struct {
 // run gives a consumer a turn.
 func (t *turn) run(w *worker, c *consumer) {
 	picks := t.picks[:0]
-	*t = turn{w: w, c: c, picks: picks, now: w.pool.cfg.Clock()}
-	t.ns = t.now.UnixNano()
+	*t = turn{w: w, c: c, picks: picks, ns: c.stream.now()}
 	box := c.begin()
 	if box == nil {
 		box = w.pool.boxes.Get().(*mailbox)

@@ -191,6 +191,6 @@ func (s *Stream) commit(b *atomicBatch, r *record) {
 		return
 	}
 	r.batch = b
-	r.at = s.ingest.cfg.Clock().UnixNano()
+	r.at = s.now()
 	s.start(r, &command.Batch{Time: r.at, Members: b.members})
 }

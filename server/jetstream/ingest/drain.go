@@ -178,7 +178,7 @@ func (s *Stream) publish(r *record, m *marks) command.Publish {
 	if p := s.drained.pack; p != nil {
 		r.at = p.publishes[0].Time
 	} else {
-		r.at = s.ingest.cfg.Clock().UnixNano()
+		r.at = s.now()
 	}
 	c := command.Publish{Time: r.at, Subject: r.subject, Header: r.header, Payload: r.payload}
 	if m.schedule {

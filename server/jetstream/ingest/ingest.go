@@ -95,6 +95,8 @@ type Hooks struct {
 	Wanted func(subject string) bool
 	// Admit says whether a message of this many bytes fits what the account and the server may still use; nil if so.
 	Admit func(bytes int) *api.Error
+	// Now is the time of the stream, in nanoseconds since 1970; nil for that of the configuration's clock.
+	Now func() int64
 }
 
 // Ingest takes in the publishes of all streams of a server. Its methods are safe for concurrent use.

@@ -218,6 +218,14 @@ func (s *Stream) Barrier(ctx context.Context) error {
 	}
 }
 
+// now is the time of the stream in the form of commands.
+func (s *Stream) now() int64 {
+	if s.hooks.Now == nil {
+		return s.ingest.cfg.Clock().UnixNano()
+	}
+	return s.hooks.Now()
+}
+
 // Close ends the stream: it takes no more, and returns when what was taken is carried out and answered. It does
 // not wait for more than two seconds for a log that takes or answers nothing; what is left then gets no answer.
 // Calling it again does nothing.
