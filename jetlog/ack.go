@@ -85,9 +85,9 @@ func (c *Consumer) reply(reply command.Reply, now int64, r *Result) {
 	case reply.Answer == command.Progress:
 		c.expect(d, now, c.wait(d.count))
 	case reply.Delay > 0:
-		c.expect(d, now, reply.Delay)
+		c.rest(d, now, reply.Delay)
 	default:
-		c.again(d, r)
+		c.retryLater(d, now, r)
 	}
 }
 
@@ -103,8 +103,7 @@ func (c *Consumer) settle(reply command.Reply) bool {
 	before := c.acks.live + len(c.exhausted)
 	for i := range c.acks.upTo(reply.Sequence) {
 		if d := &c.acks.list[i]; d.count > 0 {
-			d.count = 0
-			c.acks.live--
+			c.acks.mark(d)
 		}
 	}
 	c.acks.compact()

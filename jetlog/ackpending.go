@@ -3,6 +3,8 @@ package jetlog
 import (
 	"cmp"
 	"slices"
+
+	"runnel/jetlog/notes"
 )
 
 // delivery is a message that was delivered and not yet answered.
@@ -26,6 +28,8 @@ type delivery struct {
 type ackPending struct {
 	list []delivery
 	live int
+	// notes are kept for policies that need them, otherwise nil.
+	notes *notes.Table
 }
 
 func (a *ackPending) find(seq uint64) *delivery {
@@ -50,10 +54,16 @@ func (a *ackPending) settle(seq uint64) bool {
 	if d == nil {
 		return false
 	}
-	d.count = 0
-	a.live--
+	a.mark(d)
 	a.compact()
 	return true
+}
+
+// mark notes that an entry is settled.
+func (a *ackPending) mark(d *delivery) {
+	a.notes.End(d.seq)
+	d.count = 0
+	a.live--
 }
 
 // compact keeps the invariants after entries were settled.

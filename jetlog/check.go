@@ -8,6 +8,7 @@ import (
 
 	"runnel/headers"
 	"runnel/jetlog/config"
+	"runnel/jetlog/deadlines"
 )
 
 // Check verifies every invariant of the stream against its body, by counting everything again. It
@@ -59,7 +60,7 @@ func (s *Stream) Check(m Messages) error {
 func (s *Stream) checkBody(m Messages, wrong func(string, ...any)) ([]Meta, error) {
 	var lives []Meta
 	var bytes uint64
-	var ttls []deadline
+	var ttls []deadlines.Deadline
 	last := Meta{}
 	seq, err := m.Next(0)
 	for ; err == nil && seq != 0; seq, err = m.Next(seq + 1) {
@@ -81,7 +82,7 @@ func (s *Stream) checkBody(m Messages, wrong func(string, ...any)) ([]Meta, erro
 			wrong("message %d comes behind %d", meta.Sequence, last.Sequence)
 		}
 		if meta.Expires > 0 {
-			ttls = append(ttls, deadline{meta.Expires, seq})
+			ttls = append(ttls, deadlines.Deadline{At: meta.Expires, Sequence: seq})
 		}
 		last, lives, bytes = meta, append(lives, meta), bytes+meta.Bytes
 	}
@@ -89,11 +90,11 @@ func (s *Stream) checkBody(m Messages, wrong func(string, ...any)) ([]Meta, erro
 		return nil, err
 	}
 	s.checkState(lives, bytes, wrong)
-	if !s.ttl.all.ordered() || !s.ttl.gone.ordered() {
+	if !s.ttl.Ordered() {
 		wrong("TTL deadlines are out of order")
 	}
-	slices.SortFunc(ttls, compareDeadlines)
-	if held := s.ttl.sorted(); !slices.Equal(held, ttls) {
+	slices.SortFunc(ttls, deadlines.Compare)
+	if held := s.ttl.Sorted(); !slices.Equal(held, ttls) {
 		wrong("TTL deadlines are %v, want %v", held, ttls)
 	}
 	return lives, nil
@@ -109,6 +110,11 @@ func (s *Stream) checkState(lives []Meta, bytes uint64, wrong func(string, ...an
 	}
 	if s.state != want {
 		wrong("state is %+v, counted %+v", s.state, want)
+	}
+	for name, mark := range s.producers.All {
+		if mark.Number == 0 || mark.Sequence == 0 || mark.Sequence > s.state.Last {
+			wrong("producer %q is at %+v, the last sequence is %d", name, mark, s.state.Last)
+		}
 	}
 	if s.clock < s.state.LastTime {
 		wrong("the clock %d is before the last message %d", s.clock, s.state.LastTime)
@@ -141,7 +147,7 @@ func (c *Consumer) check(lives []Meta, report func(string, ...any)) {
 	if c.floor.Stream > c.delivered.Stream || c.floor.Consumer > c.delivered.Consumer {
 		wrong("ack floor %+v is above delivered %+v", c.floor, c.delivered)
 	}
-	if !c.timers.ordered() {
+	if !c.timers.Ordered() {
 		wrong("deadlines are out of order")
 	}
 	c.checkDeliveries(live, wrong)
@@ -180,13 +186,14 @@ func (c *Consumer) checkDeliveries(live map[uint64]bool, wrong func(string, ...a
 		if d.ticket != 0 && !slices.Contains(c.queue.tickets, ticket{d.seq, d.ticket}) {
 			wrong("message %d is not in the redelivery queue", d.seq)
 		}
-		if d.ticket == 0 && d.deadline != 0 && !slices.Contains(c.timers, deadline{d.deadline, d.seq}) {
+		if d.ticket == 0 && d.deadline != 0 && !slices.Contains(c.timers, deadlines.Deadline{At: d.deadline, Sequence: d.seq}) {
 			wrong("message %d has no deadline", d.seq)
 		}
 	}
 	if n != c.acks.live {
 		wrong("%d wait for an answer, counted %d", c.acks.live, n)
 	}
+	c.checkNotes(wrong)
 }
 
 // checkNeeded verifies that a stream that keeps what is wanted keeps nothing else.

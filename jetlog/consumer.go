@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"runnel/jetlog/config"
+	"runnel/jetlog/deadlines"
+	"runnel/jetlog/retry"
 	"runnel/subjects"
 )
 
@@ -41,8 +43,10 @@ type Consumer struct {
 	lastDelivered, lastAcked int64
 	pending                  uint64
 	acks                     ackPending
+	// retry says when what failed comes again, nil for at once.
+	retry *retry.Policy
 	// timers has the deadlines of the deliveries, and of others that hold no longer.
-	timers deadlines
+	timers deadlines.Heap
 	queue  redelivery
 	// exhausted are the sequences, ascending, that were delivered as often as allowed. They are
 	// still live.
@@ -117,6 +121,16 @@ func (c *Consumer) Pending() uint64 { return c.pending }
 // AckPending returns how many deliveries wait for an answer.
 func (c *Consumer) AckPending() int { return c.acks.live }
 
+// Resting returns how many of these rest: nobody has them, they come again by themselves at a time, and they take no
+// place of those that may wait for an answer.
+func (c *Consumer) Resting() int { return c.acks.notes.Resting() }
+
+// Rests reports whether a message is one of these.
+func (c *Consumer) Rests(seq uint64) bool {
+	n, _ := c.acks.notes.Get(seq)
+	return n.Resting
+}
+
 // Redelivered returns how many live messages were delivered more than once and are not settled.
 func (c *Consumer) Redelivered() int {
 	n := len(c.exhausted)
@@ -162,7 +176,7 @@ func (c *Consumer) Redelivery(yield func(seq, deliveries uint64) bool) {
 // changes nothing: deadlines that hold no longer stay until AckDeadline meets them.
 func (c *Consumer) NextDeadline() int64 {
 	if len(c.timers) == 0 || c.runs(c.timers[0]) {
-		return c.timers.first()
+		return c.timers.First()
 	}
 	next := int64(0)
 	for i := range c.acks.list {

@@ -21,8 +21,13 @@ func (s *Stream) createConsumer(c *command.ConsumerCreate, m Messages) (Result, 
 	if code := s.admits(c); code != 0 {
 		return refused(code), nil
 	}
+	own, err := c.Config.Own()
+	if err != nil {
+		return refusedWith(config.BadRequest, err.Error()), nil
+	}
 	consumer := &Consumer{name: c.Config.Name, created: s.clock, pins: make([]pin, len(c.Config.PriorityGroups))}
 	consumer.configure(&c.Config, s.beside(c.Config.Name)...)
+	consumer.adopt(own, s.clock)
 	if until := c.Config.PauseUntil; until != nil && Nanoseconds(*until) > s.clock {
 		consumer.pausedUntil = Nanoseconds(*until)
 	}
@@ -157,10 +162,14 @@ func (s *Stream) updateConsumer(c *Consumer, u *command.ConsumerCreate, m Messag
 	if code := s.unique(c.name, next.Filters()); code != 0 {
 		return refused(code), nil
 	}
-	if !slices.Equal(c.filter, next.Filters()) {
-		return s.refilter(c, &next, m)
+	own, err := next.Own()
+	if err != nil {
+		return refusedWith(config.BadRequest, err.Error()), nil
 	}
-	s.reconfigure(c, &next)
+	if !slices.Equal(c.filter, next.Filters()) {
+		return s.refilter(c, &next, own, m)
+	}
+	s.reconfigure(c, &next, own)
 	return Result{}, nil
 }
 
@@ -172,17 +181,18 @@ func same(a, b *config.Consumer) bool {
 }
 
 // reconfigure commits a configuration whose filter is entered already.
-func (s *Stream) reconfigure(c *Consumer, next *config.Consumer) {
+func (s *Stream) reconfigure(c *Consumer, next *config.Consumer, own config.Own) {
 	pins := make([]pin, len(next.PriorityGroups))
 	for i, group := range next.PriorityGroups {
 		pins[i].id, pins[i].since = c.Pinned(group)
 	}
 	c.pins = pins
 	c.configure(next, s.beside(c.name)...)
+	c.adopt(own, s.clock)
 }
 
 // refilter gives a consumer another filter for what it has not had yet.
-func (s *Stream) refilter(c *Consumer, next *config.Consumer, m Messages) (Result, error) {
+func (s *Stream) refilter(c *Consumer, next *config.Consumer, own config.Own, m Messages) (Result, error) {
 	changed := *c
 	changed.filter = next.Filters()
 	changed.initial.list, changed.initial.gone = nil, 0
@@ -209,7 +219,7 @@ func (s *Stream) refilter(c *Consumer, next *config.Consumer, m Messages) (Resul
 	}
 	s.leave(c)
 	c.filter, c.initial, c.pending = changed.filter, changed.initial, pending
-	s.reconfigure(c, next)
+	s.reconfigure(c, next, own)
 	if !c.stray && (c.acks.live > 0 || len(c.exhausted) > 0) {
 		c.stray = true
 		s.strays++

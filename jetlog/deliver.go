@@ -71,6 +71,7 @@ func (c *Consumer) deliver(seq uint64, now int64, live bool) {
 		c.pending--
 		if c.config.Ack != config.AckNone {
 			c.acks.add(delivery{seq: seq, consumer: c.delivered.Consumer, count: 1})
+			c.acks.notes.Begin(seq, now)
 			c.expect(c.acks.find(seq), now, c.wait(1))
 		}
 	}

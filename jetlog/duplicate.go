@@ -1,10 +1,40 @@
 package jetlog
 
 import (
-	"runnel/jetlog/config"
+	"fmt"
 
+	"runnel/jetlog/config"
+	"runnel/jetlog/producers"
 	"runnel/jetlog/terms"
 )
+
+// produced answers a message whose producer numbers what it publishes, unless its number is the next one. Of a duplicate the
+// sequence is known if it is the producer's last, otherwise it is 0. What the message expects is not asked: it was, when
+// the number was taken. Nor is a message id: the number says more.
+func (s *Stream) produced(t *terms.Terms, b *batch) Result {
+	if detail := t.ProducerRefusal(); detail != "" {
+		return refusedWith(config.ProducerInvalid, detail)
+	}
+	if t.Producer == nil {
+		return Result{}
+	}
+	if b != nil {
+		return refusedWith(config.AtomicHeaderUnsupported, "Runnel-Producer")
+	}
+	switch verdict, last := s.producers.Judge(t.Producer, t.Number); verdict {
+	case producers.Duplicate:
+		r := Result{Duplicate: true}
+		if t.Number == last.Number {
+			r.Sequence = last.Sequence
+		}
+		return r
+	case producers.Gap:
+		return refusedWith(config.ProducerGap, fmt.Sprintf("%q is at %d, so %d is next, not %d", t.Producer, last.Number, last.Number+1, t.Number))
+	case producers.Full:
+		return refusedWith(config.ProducersFull, fmt.Sprintf("the stream knows %d, and forgets none by itself", producers.Most))
+	}
+	return Result{}
+}
 
 // duplicateOf returns the sequence that the message id had within the window, 0 for none.
 func (s *Stream) duplicateOf(id []byte, m Messages) (uint64, error) {

@@ -55,9 +55,9 @@ func (s *Stream) expire(c *command.Expire, m Messages) (Result, error) {
 // planExpired plans at most limit removals and returns what aged becomes.
 func (s *Stream) planExpired(limit int, m Messages) (uint64, error) {
 	p := &s.scratch
-	p.due = s.ttl.due(s.clock, limit, p.due[:0])
+	p.due = s.ttl.Due(s.clock, limit, p.due[:0])
 	for _, d := range p.due {
-		meta, err := live(m, d.seq)
+		meta, err := live(m, d.Sequence)
 		if err != nil {
 			return 0, err
 		}

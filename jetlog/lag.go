@@ -32,7 +32,7 @@ func (c *Consumer) OldestUnacked(m Messages) (Meta, error) {
 // be delivered again still may.
 func (c *Consumer) Full() bool {
 	limit := c.config.MaxAckPending
-	return limit > 0 && c.config.Ack != config.AckNone && c.acks.live >= limit
+	return limit > 0 && c.config.Ack != config.AckNone && c.acks.live-c.Resting() >= limit
 }
 
 // BackingOff returns until when nothing is delivered again although something was asked for again or not

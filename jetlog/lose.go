@@ -1,6 +1,10 @@
 package jetlog
 
-import "slices"
+import (
+	"slices"
+
+	"runnel/jetlog/deadlines"
+)
 
 // Lose lets the state be that of what the body still has: messages that are not there any more, since a disk
 // has lost them, are counted as Lost, and consumers do not wait for them. It returns how many they are
@@ -21,14 +25,14 @@ func (s *Stream) Lose(m Messages) (messages, bytes uint64, err error) {
 	before := s.state
 	s.state.Messages, s.state.Bytes = uint64(len(lives)), 0
 	s.state.First, s.state.FirstTime = s.state.Last+1, 0
-	s.ttl = expiries{}
+	s.ttl = deadlines.Expiries{}
 	for i, meta := range lives {
 		if i == 0 {
 			s.state.First, s.state.FirstTime = meta.Sequence, meta.Time
 		}
 		s.state.Bytes += meta.Bytes
 		if meta.Expires > 0 {
-			s.ttl.add(meta.Expires, meta.Sequence)
+			s.ttl.Add(meta.Expires, meta.Sequence)
 		}
 	}
 	for _, t := range slices.Clone(s.schedules.heap) {

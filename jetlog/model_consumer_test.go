@@ -10,6 +10,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/retry"
 )
 
 // applyConsumer is apply for what concerns a consumer.
@@ -83,7 +84,16 @@ func (m *model) settled(seqs []uint64) int {
 
 func (m *model) createConsumer(c *command.ConsumerCreate) string {
 	if old := m.consumers[c.Config.Name]; old != nil {
+		begins := old.retry() == nil
 		old.cfg = c.Config
+		for _, w := range old.waiting {
+			switch {
+			case old.retry() == nil:
+				w.resting = false
+			case begins:
+				w.first = m.clock
+			}
+		}
 		for seq := range old.lasts {
 			if message := m.live[seq]; message == nil || !old.matches(message.subject) {
 				delete(old.lasts, seq)
@@ -155,6 +165,7 @@ func (c *modelConsumer) deliver(d *command.Deliver) string {
 			if w := c.waiting[seq]; w != nil {
 				w.count++
 				w.deadline = c.m.clock + int64(c.wait(w.count))
+				w.resting = false
 				c.dequeue(seq)
 			}
 			continue
@@ -167,7 +178,7 @@ func (c *modelConsumer) deliver(d *command.Deliver) string {
 		case c.cfg.Ack == config.AckNone:
 			done = append(done, seq)
 		default:
-			c.waiting[seq] = &modelDelivery{c.delivered.Consumer, 1, c.m.clock + int64(c.wait(1))}
+			c.waiting[seq] = &modelDelivery{c.delivered.Consumer, 1, c.m.clock + int64(c.wait(1)), c.m.clock, false}
 		}
 	}
 	if len(c.waiting) == 0 {
@@ -187,9 +198,37 @@ func (c *modelConsumer) dequeue(seq uint64) {
 	c.queue = slices.DeleteFunc(c.queue, func(q uint64) bool { return q == seq })
 }
 
+func (c *modelConsumer) retry() *retry.Policy {
+	p, err := retry.Parse(c.cfg.Metadata[config.MetadataRetry])
+	if err != nil {
+		return nil
+	}
+	return &p
+}
+
+func (c *modelConsumer) spent(seq uint64) bool {
+	w := c.waiting[seq]
+	if c.cfg.MaxDeliver > 0 && w.count >= c.cfg.MaxDeliver {
+		return true
+	}
+	return c.retry() != nil && c.retry().Exhausted(w.count, time.Duration(c.m.clock-w.first))
+}
+
+// failed lets a message rest that failed, if there is a policy that says how long.
+func (c *modelConsumer) failed(seq uint64) string {
+	if c.retry() == nil || c.spent(seq) {
+		return c.again(seq)
+	}
+	w := c.waiting[seq]
+	w.resting = true
+	w.deadline = c.m.clock + int64(c.retry().Delay(w.count, seq))
+	c.dequeue(seq)
+	return ""
+}
+
 // again queues a delivery, or gives it up. It returns what is said about that.
 func (c *modelConsumer) again(seq uint64) string {
-	if c.cfg.MaxDeliver > 0 && c.waiting[seq].count >= c.cfg.MaxDeliver {
+	if c.spent(seq) {
 		delete(c.waiting, seq)
 		c.dequeue(seq)
 		c.exhausted[seq] = true
@@ -207,7 +246,11 @@ func (m *model) ackDeadline() string {
 	for _, name := range slices.Sorted(maps.Keys(m.consumers)) {
 		c := m.consumers[name]
 		for _, seq := range c.due(m.clock) {
-			text.WriteString(c.again(seq))
+			if c.waiting[seq].resting {
+				text.WriteString(c.again(seq))
+			} else {
+				text.WriteString(c.failed(seq))
+			}
 		}
 	}
 	return text.String()
@@ -236,12 +279,14 @@ func (c *modelConsumer) ack(a *command.Ack) string {
 		case w == nil:
 		case r.Answer == command.Progress:
 			w.deadline = c.m.clock + int64(c.wait(w.count))
+			w.resting = false
 			c.dequeue(r.Sequence)
 		case r.Delay > 0:
 			w.deadline = c.m.clock + int64(r.Delay)
+			w.resting = c.retry() != nil
 			c.dequeue(r.Sequence)
 		default:
-			text.WriteString(c.again(r.Sequence))
+			text.WriteString(c.failed(r.Sequence))
 		}
 	}
 	return fmt.Sprintf("ok 0 -%d%s", c.m.settled(done), text.String())

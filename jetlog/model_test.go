@@ -26,6 +26,7 @@ type model struct {
 	lastTime  int64
 	clock     int64
 	ids       map[string]modelID
+	producers map[string][2]uint64 // number and sequence of the last
 	lastID    string
 	published int
 	removed   map[jetlog.Reason]int
@@ -52,7 +53,7 @@ type modelID struct {
 
 func newModel(cfg config.Stream) *model {
 	return &model{
-		cfg: cfg, live: map[uint64]*modelMessage{}, ids: map[string]modelID{},
+		cfg: cfg, live: map[uint64]*modelMessage{}, ids: map[string]modelID{}, producers: map[string][2]uint64{},
 		removed: map[jetlog.Reason]int{}, consumers: map[string]*modelConsumer{}, schedules: map[string]jetlog.Due{},
 	}
 }
@@ -107,8 +108,11 @@ func (m *model) header(c *command.Publish, name string) string {
 }
 
 func (m *model) publish(c *command.Publish) string {
-	id := m.header(c, "Nats-Msg-Id")
-	if seen, ok := m.ids[id]; ok && id != "" && m.clock-seen.time < int64(m.cfg.DuplicateWindow) {
+	id, producer := m.header(c, "Nats-Msg-Id"), m.header(c, "Runnel-Producer")
+	if r := m.produced(c, producer); r != "" {
+		return r
+	}
+	if seen, ok := m.ids[id]; ok && id != "" && producer == "" && m.clock-seen.time < int64(m.cfg.DuplicateWindow) {
 		return m.repeated(c, seen.seq)
 	}
 	ttl := m.header(c, "Nats-TTL")
@@ -134,7 +138,31 @@ func (m *model) publish(c *command.Publish) string {
 		return "no 10111 rollup not permitted"
 	}
 	m.ends = m.header(c, "Nats-Scheduler")
-	return m.store(m.message(c), id, rollup)
+	r := m.store(m.message(c), id, rollup)
+	if producer != "" && strings.HasPrefix(r, "ok") {
+		m.producers[producer] = [2]uint64{m.number(c), m.last}
+	}
+	return r
+}
+
+func (m *model) number(c *command.Publish) uint64 {
+	n, _ := strconv.ParseUint(m.header(c, "Runnel-Producer-Seq"), 10, 64)
+	return n
+}
+
+// produced answers a message whose number is not the next of its producer.
+func (m *model) produced(c *command.Publish, producer string) string {
+	last, known := m.producers[producer]
+	switch n := m.number(c); {
+	case producer == "" || !known:
+	case n == last[0]:
+		return fmt.Sprintf("duplicate %d", last[1])
+	case n < last[0]:
+		return "duplicate 0"
+	case n > last[0]+1:
+		return fmt.Sprintf("no 11002 %q is at %d, so %d is next, not %d", producer, last[0], last[0]+1, n)
+	}
+	return ""
 }
 
 // message returns what is stored for a publish.
@@ -420,6 +448,8 @@ type modelDelivery struct {
 	consumer uint64
 	count    int
 	deadline int64
+	first    int64
+	resting  bool
 }
 
 func (c *modelConsumer) matches(subject string) bool {
@@ -474,7 +504,13 @@ func (c *modelConsumer) String() string {
 			queue = append(queue, seq)
 		}
 	}
-	return fmt.Sprintf("%s %v %v %d %d %d %v", c.name, c.delivered, c.floor, c.pending(), len(c.waiting), redelivered, queue)
+	resting := 0
+	for _, w := range c.waiting {
+		if w.resting {
+			resting++
+		}
+	}
+	return fmt.Sprintf("%s %v %v %d %d %d %v %d", c.name, c.delivered, c.floor, c.pending(), len(c.waiting), redelivered, queue, resting)
 }
 
 // describe gives the real consumer the same words.
@@ -484,8 +520,8 @@ func describe(c *jetlog.Consumer) string {
 		queue = append(queue, seq)
 		return true
 	})
-	return fmt.Sprintf("%s %v %v %d %d %d %v", c.Name(), c.Delivered(), c.AckFloor(), c.Pending(),
-		c.AckPending(), c.Redelivered(), queue)
+	return fmt.Sprintf("%s %v %v %d %d %d %v %d", c.Name(), c.Delivered(), c.AckFloor(), c.Pending(),
+		c.AckPending(), c.Redelivered(), queue, c.Resting())
 }
 
 // difference returns in what the stream is not like the model, empty for nothing.

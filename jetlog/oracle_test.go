@@ -6,6 +6,7 @@ import (
 
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/deadlines"
 )
 
 // sound returns a stream of interest retention with ten messages, of which some have a TTL, and three
@@ -91,16 +92,18 @@ func TestCheckFinds(t *testing.T) {
 		{"no stray", func(s *Stream, _ *Memory) { s.Consumer("stray").stray, s.strays = false, 0 }, "the consumer is no stray"},
 		{"stray of nothing", func(s *Stream, _ *Memory) { s.Consumer("last").stray, s.strays = true, 2 }, "nothing left of its former filter"},
 		{"age", func(s *Stream, _ *Memory) { s.aged = 5 }, "message 4 is passed over by age"},
-		{"TTL lost", func(s *Stream, _ *Memory) { s.ttl.all.pop() }, "TTL deadlines are"},
-		{"TTL too many", func(s *Stream, _ *Memory) { s.ttl.all.push(deadline{1, 2}) }, "TTL deadlines are"},
-		{"TTL heap", func(s *Stream, _ *Memory) { s.ttl.all[0].at = 1 << 60 }, "TTL deadlines are out of order"},
+		{"TTL lost", func(s *Stream, _ *Memory) { s.ttl = deadlines.Of(s.ttl.Sorted()[1:]) }, "TTL deadlines are"},
+		{"TTL too many", func(s *Stream, _ *Memory) { s.ttl.Add(1, 2) }, "TTL deadlines are"},
+		{"TTL heap", func(s *Stream, _ *Memory) {
+			s.ttl = deadlines.Of(append(deadlines.Heap{{At: 1 << 60}}, s.ttl.Sorted()...))
+		}, "TTL deadlines are out of order"},
 		{"body", func(_ *Stream, m *Memory) { rewrite(m, 4, func(meta *Meta) { meta.Bytes++ }) }, "message 4 counts for"},
 		{"time", func(_ *Stream, m *Memory) { rewrite(m, 4, func(meta *Meta) { meta.Time = 9 }) }, "message 4 comes behind 3"},
 		{"pending", func(s *Stream, _ *Memory) { s.Consumer("all").pending++ }, `consumer "all": 7 pending, counted 6`},
 		{"floor", func(s *Stream, _ *Memory) { s.Consumer("all").floor.Stream = 9 }, "ack floor {Consumer:0 Stream:9} is above delivered"},
 		{"floor of deliveries", func(s *Stream, _ *Memory) { s.Consumer("all").floor.Consumer = 9 }, "is above delivered"},
 		{"floor above a delivery", func(s *Stream, _ *Memory) { s.Consumer("all").floor.Stream = 1 }, "message 1 waits for an answer"},
-		{"timers", func(s *Stream, _ *Memory) { s.Consumer("all").timers[0].at = 1 << 60 }, "deadlines are out of order"},
+		{"timers", func(s *Stream, _ *Memory) { s.Consumer("all").timers[0].At = 1 << 60 }, "deadlines are out of order"},
 		{"no timer", func(s *Stream, _ *Memory) { s.Consumer("all").timers = nil }, "message 1 has no deadline"},
 		{"queue", func(s *Stream, _ *Memory) { s.Consumer("stray").queue.tickets = nil }, "message 3 is not in the redelivery queue"},
 		{"exhausted twice", func(s *Stream, _ *Memory) { s.Consumer("all").exhausted = []uint64{2, 2} }, "exhausted message 2"},

@@ -7,6 +7,7 @@ import (
 	"runnel/headers"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/producers"
 	"runnel/jetlog/terms"
 )
 
@@ -44,7 +45,12 @@ func (s *Stream) judge(a *arrival, m Messages, b *batch) (Result, error) {
 	if len(t.Stream) > 0 && string(t.Stream) != s.config.Name && !a.internal {
 		return refused(config.WrongStream), nil
 	}
-	if len(t.ID) > 0 {
+	if !a.internal {
+		if r := s.produced(t, b); r.Code != 0 || r.Duplicate {
+			return r, nil
+		}
+	}
+	if len(t.ID) > 0 && (t.Producer == nil || a.internal) {
 		if r, err := s.repeated(a, m, b); err != nil || r.Code != 0 || r.Duplicate {
 			return r, err
 		}
@@ -257,7 +263,7 @@ func (s *Stream) append(a *arrival, meta *Meta, m Messages) {
 	s.state.Messages++
 	s.state.Bytes += meta.Bytes
 	if meta.Expires > 0 {
-		s.ttl.add(meta.Expires, meta.Sequence)
+		s.ttl.Add(meta.Expires, meta.Sequence)
 	}
 	switch {
 	case a.fire > 0:
@@ -275,6 +281,9 @@ func (s *Stream) advance(a *arrival, m Messages) {
 	s.state.LastTime = a.at
 	s.published++
 	s.lastID = append(s.lastID[:0], a.terms.ID...)
+	if !a.internal && a.terms.Producer != nil {
+		s.producers.Note(a.terms.Producer, producers.Mark{Number: a.terms.Number, Sequence: s.state.Last})
+	}
 	if window := int64(s.config.DuplicateWindow); window > 0 {
 		if len(a.terms.ID) > 0 {
 			m.Remember(a.terms.ID, s.state.Last, a.at)

@@ -156,7 +156,7 @@ func (s *Stream) purgeBelow(upTo uint64, m Messages) (Result, error) {
 		return Result{}, err
 	}
 	m.RemoveRange(0, upTo, Purged)
-	s.ttl.drop(0, upTo)
+	s.ttl.Drop(0, upTo)
 	s.schedules.goneUpTo(upTo)
 	s.state.Messages -= messages
 	s.state.Bytes -= bytes

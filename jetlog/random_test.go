@@ -176,6 +176,11 @@ func (g *generator) publish() *command.Publish {
 		}
 	}
 	set(20, "Nats-Msg-Id", g.one("a", "b", "c", "d"))
+	if producer := g.one("p", "q"); g.chance(20) {
+		next := g.model.producers[producer][0] + uint64(g.rng.IntN(3))
+		c.Header = headers.Add(c.Header, "Runnel-Producer", producer)
+		c.Header = headers.Add(c.Header, "Runnel-Producer-Seq", fmt.Sprint(max(next, 1)))
+	}
 	set(5, "Nats-Expected-Last-Sequence", fmt.Sprint(max(0, int(g.model.last)-g.rng.IntN(2))))
 	set(5, "Nats-Expected-Last-Subject-Sequence", fmt.Sprint(g.rng.IntN(int(g.model.last)+1)))
 	set(3, "Nats-Expected-Last-Msg-Id", g.one("a", "b"))
@@ -206,6 +211,7 @@ func (g *generator) batch() command.Command {
 		if g.chance(70) {
 			p.Header = headers.Delete(p.Header, "Nats-Msg-Id") // else most batches would have duplicates
 		}
+		p.Header = headers.Delete(headers.Delete(p.Header, "Runnel-Producer"), "Runnel-Producer-Seq")
 		p.Time = g.clock
 		c.Members = append(c.Members, *p)
 	}
@@ -312,7 +318,10 @@ func (g *generator) create(name string, existing *jetlog.Consumer) command.Comma
 	}
 	if g.chance(40) {
 		cfg.MaxDeliver = 2 + g.rng.IntN(2)
-		cfg.Backoff = []time.Duration{time.Second, 3 * time.Second}
+		cfg.Backoff, cfg.Metadata = []time.Duration{time.Second, 3 * time.Second}, nil
+	} else if cfg.Ack == config.AckExplicit && g.chance(40) {
+		cfg.Backoff = nil
+		cfg.Metadata = map[string]string{config.MetadataRetry: "exponential,min=1s,max=8s,factor=2,jitter=0"}
 	}
 	switch n := g.rng.IntN(4); {
 	case queue:

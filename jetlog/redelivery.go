@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"runnel/jetlog/config"
+	"runnel/jetlog/deadlines"
 )
 
 // redelivery is the queue of what is to be delivered again. A place in it holds while the delivery
@@ -54,6 +55,18 @@ func (c *Consumer) wait(n uint64) time.Duration {
 
 // expect sets when the answer to a delivery is due, and takes it out of the redelivery queue.
 func (c *Consumer) expect(d *delivery, now int64, wait time.Duration) {
+	c.acks.notes.Rest(d.seq, false)
+	c.ring(d, now, wait)
+}
+
+// rest puts a delivery aside until it comes again.
+func (c *Consumer) rest(d *delivery, now int64, wait time.Duration) {
+	c.acks.notes.Rest(d.seq, true)
+	c.ring(d, now, wait)
+}
+
+// ring sets when something is to happen to a delivery, and takes it out of the redelivery queue.
+func (c *Consumer) ring(d *delivery, now int64, wait time.Duration) {
 	d.ticket = 0
 	d.deadline = 0
 	if wait <= 0 {
@@ -61,34 +74,56 @@ func (c *Consumer) expect(d *delivery, now int64, wait time.Duration) {
 	}
 	d.deadline = Later(now, wait)
 	if len(c.timers) > 2*c.acks.live+staleMax {
-		c.timers = slices.DeleteFunc(c.timers, func(t deadline) bool { return !c.runs(t) })
-		c.timers.rebuild()
+		c.timers = slices.DeleteFunc(c.timers, func(t deadlines.Deadline) bool { return !c.runs(t) })
+		c.timers.Rebuild()
 	}
-	c.timers.push(deadline{d.deadline, d.seq})
+	c.timers.Push(deadlines.Deadline{At: d.deadline, Sequence: d.seq})
 }
 
 // runs reports whether a deadline still holds.
-func (c *Consumer) runs(t deadline) bool {
-	d := c.acks.find(t.seq)
-	return d != nil && d.ticket == 0 && d.deadline == t.at
+func (c *Consumer) runs(t deadlines.Deadline) bool {
+	d := c.acks.find(t.Sequence)
+	return d != nil && d.ticket == 0 && d.deadline == t.At
 }
 
 // dropTimers takes deadlines that hold no longer from the front.
 func (c *Consumer) dropTimers() {
 	for len(c.timers) > 0 && !c.runs(c.timers[0]) {
-		c.timers.pop()
+		c.timers.Pop()
 	}
 }
 
 // spent reports whether a delivery was the last that is allowed.
-func (c *Consumer) spent(d *delivery) bool {
-	return c.config.MaxDeliver > 0 && d.count >= uint64(c.config.MaxDeliver)
+func (c *Consumer) spent(d *delivery, now int64) bool {
+	if c.config.MaxDeliver > 0 && d.count >= uint64(c.config.MaxDeliver) {
+		return true
+	}
+	n, _ := c.acks.notes.Get(d.seq)
+	return c.retry != nil && c.retry.Exhausted(int(d.count), time.Duration(now-n.First))
+}
+
+// retryLater takes up a delivery that failed: at once, or when the retry policy says so.
+func (c *Consumer) retryLater(d *delivery, now int64, r *Result) {
+	if c.retry == nil || c.spent(d, now) {
+		c.again(d, now, r)
+		return
+	}
+	c.rest(d, now, c.retry.Delay(int(d.count), d.seq))
+}
+
+// lapse takes up a delivery whose time is over: it was not answered, or it has rested.
+func (c *Consumer) lapse(d *delivery, now int64, r *Result) {
+	if c.Rests(d.seq) {
+		c.again(d, now, r)
+	} else {
+		c.retryLater(d, now, r)
+	}
 }
 
 // again takes up a delivery that failed: into the redelivery queue, or out of it all when it was the
 // last. The ack floor stays below an exhausted message until something else is settled.
-func (c *Consumer) again(d *delivery, r *Result) {
-	if !c.spent(d) {
+func (c *Consumer) again(d *delivery, now int64, r *Result) {
+	if !c.spent(d, now) {
 		c.enqueue(d)
 		return
 	}
@@ -104,8 +139,8 @@ func (s *Stream) ackDeadline() Result {
 	var r Result
 	left := choreMax
 	for _, c := range s.consumers {
-		for c.dropTimers(); left > 0 && len(c.timers) > 0 && c.timers[0].at <= s.clock; c.dropTimers() {
-			c.again(c.acks.find(c.timers.pop().seq), &r)
+		for c.dropTimers(); left > 0 && len(c.timers) > 0 && c.timers[0].At <= s.clock; c.dropTimers() {
+			c.lapse(c.acks.find(c.timers.Pop().Sequence), s.clock, &r)
 			left--
 		}
 	}

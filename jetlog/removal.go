@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"runnel/jetlog/deadlines"
 	"runnel/jetlog/terms"
 )
 
@@ -21,7 +22,7 @@ type scratch struct {
 	meta     Meta
 	one      [1]string
 	subject  []byte
-	due      []deadline
+	due      []deadlines.Deadline
 	matched  []*interestEntry
 	round    uint64
 	// first and firstTime are the oldest message after the plan, if moved is set.
@@ -135,7 +136,7 @@ func (s *Stream) remove(m Messages) uint64 {
 		s.state.Bytes -= r.Bytes
 		s.removed[r.reason]++
 		if r.Expires > 0 {
-			s.ttl.cancel(r.Expires, r.Sequence)
+			s.ttl.Cancel(r.Expires, r.Sequence)
 		}
 		if len(s.schedules.heap) > 0 {
 			s.schedules.gone(r.Subject, r.Sequence)

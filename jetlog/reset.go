@@ -5,6 +5,7 @@ import (
 
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/notes"
 )
 
 // pause stops deliveries until a time, or lets them go on.
@@ -129,6 +130,9 @@ func (c *Consumer) resetTo(seq uint64, lasts []uint64) Consumer {
 	changed.delivered = Position{Stream: seq - 1}
 	changed.floor = changed.delivered
 	changed.acks, changed.timers, changed.queue = ackPending{}, nil, redelivery{}
+	if c.acks.notes != nil {
+		changed.acks.notes = notes.New()
+	}
 	i, _ := slices.BinarySearch(c.exhausted, seq)
 	changed.exhausted = slices.Clone(c.exhausted[:i])
 	changed.initial.list, changed.initial.gone = lasts, 0

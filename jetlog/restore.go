@@ -26,7 +26,12 @@ func (s *Stream) restoreConsumer(c *command.ConsumerRestore, m Messages) (Result
 		delivered: Position{c.DeliveredConsumer, c.DeliveredStream},
 		floor:     Position{c.FloorConsumer, c.FloorStream},
 	}
+	own, err := c.Config.Own()
+	if err != nil {
+		return refusedWith(config.BadRequest, err.Error()), nil
+	}
 	consumer.configure(&c.Config, s.beside(c.Config.Name)...)
+	consumer.adopt(own, s.clock)
 	if until := c.Config.PauseUntil; until != nil && Nanoseconds(*until) > s.clock {
 		consumer.pausedUntil = Nanoseconds(*until)
 	}
@@ -88,6 +93,7 @@ func (s *Stream) restoreProgress(c *Consumer, from *command.ConsumerRestore, m M
 		}
 		if there && c.config.Ack != config.AckNone {
 			c.acks.add(delivery{seq: d.Sequence, consumer: d.Consumer, count: d.Count})
+			c.acks.notes.Begin(d.Sequence, s.clock)
 			c.expect(c.acks.find(d.Sequence), s.clock, c.wait(d.Count))
 		}
 	}

@@ -645,6 +645,9 @@ func (w *world) show(name string) string {
 	text.WriteString(fmt.Sprintf("delivered %d/%d, floor %d/%d, pending %d, ack pending %d, redelivered %d",
 		c.Delivered().Consumer, c.Delivered().Stream, c.AckFloor().Consumer, c.AckFloor().Stream,
 		c.Pending(), c.AckPending(), c.Redelivered()))
+	if n := c.Resting(); n > 0 {
+		text.WriteString(fmt.Sprintf(", resting %d", n))
+	}
 	if at := c.NextDeadline(); at != 0 {
 		text.WriteString(fmt.Sprintf(", deadline in %s", time.Duration(at-w.clock)))
 	}

@@ -7,12 +7,22 @@ import (
 	"runnel/jetlog/codec"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/deadlines"
 )
 
 // snapshotVersion is the first byte of a snapshot.
 //
-// Version 2 has schedules, the bytes of lost messages and chores at the end, version 3 sources behind them.
-const snapshotVersion = 3
+// Version 2 has schedules, the bytes of lost messages and chores at the end, version 3 sources behind them, version 4
+// producers and what consumers with policies note. A snapshot is of version 4 only if it has some, so that older programs read the others.
+const snapshotVersion = 4
+
+// version returns the version of the form that a snapshot needs.
+func (s *Stream) version() byte {
+	if s.producers.Len() > 0 || len(s.noting()) > 0 {
+		return 4
+	}
+	return 3
+}
 
 // ErrNewer is wrapped by the error for a snapshot of a later version: it was written by a newer
 // program, nothing is wrong with it.
@@ -23,7 +33,8 @@ var errSnapshot = errors.New("not a sound snapshot")
 // AppendSnapshot appends the whole state of the stream, apart from the bodies of its messages. Equal
 // states give equal bytes. docs/format/snapshot.md is the page for it.
 func (s *Stream) AppendSnapshot(out []byte) []byte {
-	out = append(out, snapshotVersion)
+	version := s.version()
+	out = append(out, version)
 	out = codec.AppendUint(out, s.id)
 	out = codec.AppendInt(out, s.created)
 	out = command.AppendConfig(out, &s.config)
@@ -43,7 +54,7 @@ func (s *Stream) AppendSnapshot(out []byte) []byte {
 	out = codec.AppendUint(out, s.hash)
 	out = codec.AppendUint(out, s.aged)
 	out = codec.AppendBytes(out, s.lastID)
-	out = appendDeadlines(out, s.ttl.sorted())
+	out = appendDeadlines(out, s.ttl.Sorted())
 	out = codec.AppendUint(out, s.incarnations)
 	out = codec.AppendUint(out, uint64(len(s.consumers)))
 	for _, c := range s.consumers {
@@ -52,16 +63,21 @@ func (s *Stream) AppendSnapshot(out []byte) []byte {
 	out = s.schedules.appendSnapshot(out)
 	out = codec.AppendUint(out, s.lostBytes)
 	out = s.appendChores(out)
-	return s.origins.AppendSnapshot(out)
+	out = s.origins.AppendSnapshot(out)
+	if version >= 4 {
+		out = s.producers.AppendSnapshot(out)
+		out = s.appendAllNotes(out)
+	}
+	return out
 }
 
 // appendDeadlines appends deadlines in their order, times as differences.
-func appendDeadlines(out []byte, list []deadline) []byte {
+func appendDeadlines(out []byte, list []deadlines.Deadline) []byte {
 	out = codec.AppendUint(out, uint64(len(list)))
 	last := int64(0)
 	for _, d := range list {
-		out = codec.AppendUint(codec.AppendInt(out, d.at-last), d.seq)
-		last = d.at
+		out = codec.AppendUint(codec.AppendInt(out, d.At-last), d.Sequence)
+		last = d.At
 	}
 	return out
 }
@@ -90,7 +106,7 @@ func Restore(data []byte) (*Stream, error) {
 	}
 	s.applied, s.hash, s.aged = r.Uint(), r.Uint(), r.Uint()
 	s.lastID = append(s.lastID, r.Bytes()...)
-	s.ttl.all = readDeadlines(&r)
+	s.ttl = deadlines.Of(readDeadlines(&r))
 	s.incarnations = r.Uint()
 	for range r.Count(minConsumerBytes) {
 		c, err := readConsumer(&r, s.consumers[max(len(s.consumers)-1, 0):]...)
@@ -115,11 +131,15 @@ func Restore(data []byte) (*Stream, error) {
 	if version >= 3 {
 		sound = s.origins.Restore(&r) && sound
 	}
+	if version >= 4 {
+		sound = s.producers.Restore(&r) && s.readAllNotes(&r) && sound
+	}
+	sound = sound && (version >= 4 || len(s.noting()) == 0)
 	if err := r.End(); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	if !sound {
-		return nil, fmt.Errorf("schedules or sources are not in order: %w", errSnapshot)
+		return nil, fmt.Errorf("schedules, sources, producers or notes are not in order: %w", errSnapshot)
 	}
 	if s.state.First > s.state.Last+1 {
 		return nil, fmt.Errorf("first sequence %d and last %d: %w", s.state.First, s.state.Last, errSnapshot)
@@ -127,13 +147,13 @@ func Restore(data []byte) (*Stream, error) {
 	return s, nil
 }
 
-func readDeadlines(r *codec.Reader) deadlines {
-	var list deadlines
+func readDeadlines(r *codec.Reader) deadlines.Heap {
+	var list deadlines.Heap
 	last := int64(0)
 	for range r.Count(2) {
 		last += r.Int()
-		list = append(list, deadline{last, r.Uint()})
+		list = append(list, deadlines.Deadline{At: last, Sequence: r.Uint()})
 	}
-	list.rebuild()
+	list.Rebuild()
 	return list
 }

@@ -7,6 +7,7 @@ import (
 	"runnel/jetlog/codec"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/deadlines"
 )
 
 // minConsumerBytes is the least that a consumer takes in a snapshot.
@@ -87,6 +88,13 @@ func readConsumer(r *codec.Reader, others ...*Consumer) (*Consumer, error) {
 	var cfg config.Consumer
 	command.ReadConfig(r, &cfg)
 	c.configure(&cfg, others...)
+	if r.Err() == nil {
+		own, err := cfg.Own()
+		if err != nil {
+			return nil, fmt.Errorf("snapshot: consumer %q: %w", c.name, err)
+		}
+		c.adopt(own, 0)
+	}
 	c.incarnation, c.stray = r.Uint(), r.Bool()
 	c.delivered = Position{Consumer: r.Uint(), Stream: r.Uint()}
 	c.floor = Position{Consumer: r.Uint(), Stream: r.Uint()}
@@ -142,7 +150,7 @@ func (c *Consumer) readDeliveries(r *codec.Reader) bool {
 func (c *Consumer) startTimers() {
 	for _, d := range c.acks.list {
 		if d.ticket == 0 && d.deadline != 0 {
-			c.timers.push(deadline{d.deadline, d.seq})
+			c.timers.Push(deadlines.Deadline{At: d.deadline, Sequence: d.seq})
 		}
 	}
 }

@@ -3,7 +3,9 @@ package jetlog
 import (
 	"runnel/jetlog/body"
 	"runnel/jetlog/config"
+	"runnel/jetlog/deadlines"
 	"runnel/jetlog/origin"
+	"runnel/jetlog/producers"
 	"runnel/subjects"
 )
 
@@ -35,7 +37,7 @@ type Stream struct {
 	// applied counts the commands, and hash sums up what they did.
 	applied, hash uint64
 
-	ttl       expiries
+	ttl       deadlines.Expiries
 	schedules schedules
 	// chores are what commands have left to be done, in their order.
 	chores []chore
@@ -43,6 +45,8 @@ type Stream struct {
 	aged uint64
 	// origins are how far the stream is with its sources.
 	origins origin.Table
+	// producers are how far those are who number what they publish.
+	producers producers.Table
 	// lastID is the message id of the last sequence, empty if it had none.
 	lastID []byte
 
@@ -99,12 +103,15 @@ func (s *Stream) Applied() uint64 { return s.applied }
 // same.
 func (s *Stream) Hash() uint64 { return s.hash }
 
+// Producers returns how far those are who number what they publish. It must not be changed.
+func (s *Stream) Producers() *producers.Table { return &s.producers }
+
 // NextExpiry returns when Expire has something to do at the earliest, 0 for never. It may be too early
 // by one Expire, never too late.
 func (s *Stream) NextExpiry(m Messages) (int64, error) {
 	next := int64(0)
-	if d, ok := s.ttl.next(); ok {
-		next = d.at
+	if d, ok := s.ttl.Next(); ok {
+		next = d.At
 	}
 	if s.config.MaxAge <= 0 {
 		return next, nil

@@ -128,6 +128,9 @@ const (
 	FlowAckMaxDeliver         Code = 10222
 	ScheduleZoneInvalid       Code = 10223
 	SourceHeaderRefused       Code = 10227
+	ProducerInvalid           Code = 11001
+	ProducerGap               Code = 11002
+	ProducersFull             Code = 11003
 )
 
 // Error is a refusal: its number, and what the text of that number has to be filled with.

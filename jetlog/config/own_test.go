@@ -22,8 +22,30 @@ func TestOwnMetadata(t *testing.T) {
 			t.Errorf("stream with %s: got %v, want an error with %q", given, err, wrong)
 		}
 	}
-	c := decode[config.Consumer](t, `{"name":"C","metadata":{"runnel.key":"token:2"}}`)
-	if _, err := c.Normalized(stream(t, `{}`), config.Limits{}, false); err == nil || !strings.Contains(err.Error(), "runnel.key") {
-		t.Errorf("consumer: got %v", err)
+}
+
+func TestOwnMetadataOfConsumers(t *testing.T) {
+	const policy = `"metadata":{"runnel.retry":"exponential,min=1s"}`
+	for given, wrong := range map[string]string{
+		`{"ack_policy":"explicit","metadata":{"runnel.retries":"x"}}`:      `"runnel.retries" is not known`,
+		`{"ack_policy":"explicit",` + policy + `}`:                         "",
+		`{"ack_policy":"explicit","metadata":{"runnel.retry":"often"}}`:    "cannot be followed",
+		`{"ack_policy":"explicit","metadata":{"runnel.retry":""}}`:         "cannot be followed",
+		`{"ack_policy":"all",` + policy + `}`:                              "needs ack_policy explicit",
+		`{"ack_policy":"none",` + policy + `}`:                             "needs ack_policy explicit",
+		`{"ack_policy":"explicit","backoff":[1000000000],` + policy + `}`:  "leave one of them out",
+		`{"ack_policy":"explicit","metadata":{"my.runnel.retry":"often"}}`: "",
+	} {
+		c := decode[config.Consumer](t, given)
+		c.Name = "C"
+		got, err := c.Normalized(stream(t, `{}`), config.Limits{}, false)
+		if wrong == "" && err != nil || wrong != "" && (err == nil || !strings.Contains(err.Error(), wrong)) {
+			t.Errorf("%s: got %v, want an error with %q", given, err, wrong)
+			continue
+		}
+		own, err := got.Own()
+		if asked := strings.Contains(given, policy) && wrong == ""; err == nil && (own.Retry != nil) != asked {
+			t.Errorf("%s: got %+v", given, own)
+		}
 	}
 }

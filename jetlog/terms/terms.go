@@ -11,6 +11,7 @@ import (
 	"runnel/headers"
 	"runnel/jetlog/body"
 	"runnel/jetlog/config"
+	"runnel/jetlog/producers"
 )
 
 // Terms are what the headers of a message ask of the stream. Names of headers are matched exactly.
@@ -38,9 +39,30 @@ type Terms struct {
 	// Scheduler is the schedule that has made the message, Next when it will make another. They are nil when there is
 	// no such header.
 	Scheduler, Next []byte
+	// Producer numbers what it publishes, with Number; see [producers.Table]. It is nil when there is no such header,
+	// and Number is 0 when its header is missing, or no number from 1 on.
+	Producer []byte
+	Number   uint64
 	// HasSource is whether Source says which message of another stream this one is a copy of.
 	HasSource bool
 	Source    []byte
+
+	numbered bool // there is a header with a number
+}
+
+// ProducerRefusal returns what is wrong with the headers that say who publishes and with which number, empty for nothing.
+func (t *Terms) ProducerRefusal() string {
+	switch {
+	case t.Producer == nil && !t.numbered:
+		return ""
+	case len(t.Producer) == 0:
+		return "Runnel-Producer-Seq needs a Runnel-Producer"
+	case len(t.Producer) > producers.NameMax:
+		return "Runnel-Producer is longer than " + strconv.Itoa(producers.NameMax) + " bytes"
+	case t.Number == 0:
+		return "Runnel-Producer needs a Runnel-Producer-Seq, which is a whole number from 1 on"
+	}
+	return ""
 }
 
 // Expectation is a sequence that somebody expects. One that is no number is expected in vain.
@@ -65,8 +87,11 @@ func (e Expectation) Met(seq uint64) bool { return !e.Set || e.valid && e.seq ==
 // Below reports whether what is expected is a sequence before seq.
 func (e Expectation) Below(seq uint64) bool { return e.valid && e.seq < seq }
 
-// prefix is how the names of all headers begin that a stream takes notice of.
-const prefix = "Nats-"
+// The names of all headers that a stream takes notice of begin with one of these.
+const (
+	prefix    = "Nats-"
+	ownPrefix = "Runnel-"
+)
 
 // RollupSubject is the value of the rollup header that removes what the message's own subject had before it.
 const RollupSubject = "sub"
@@ -77,16 +102,17 @@ const LastIDHeader = "Nats-Expected-Last-Msg-Id"
 // Read reads the headers of a message. Of a header that occurs twice the first counts.
 func Read(block []byte) Terms {
 	var t Terms
-	if len(block) == 0 || !bytes.Contains(block, []byte(prefix)) {
+	if len(block) == 0 || !bytes.Contains(block, []byte(prefix)) && !bytes.Contains(block, []byte(ownPrefix)) {
 		return t
 	}
 	seen := 0
 	for name, value := range headers.All(block) {
-		rest, ok := bytes.CutPrefix(name, []byte(prefix))
-		if !ok {
-			continue
+		bit := 0
+		if rest, ok := bytes.CutPrefix(name, []byte(prefix)); ok {
+			bit = t.field(string(rest))
+		} else if rest, ok := bytes.CutPrefix(name, []byte(ownPrefix)); ok {
+			bit = t.ownField(string(rest))
 		}
-		bit := t.field(string(rest))
 		if bit == 0 || seen&bit != 0 {
 			continue
 		}
@@ -111,6 +137,8 @@ const (
 	hasScheduler
 	hasNext
 	hasSource
+	hasProducer
+	hasNumber
 )
 
 // field returns the bit of a header by what follows the prefix, 0 for others.
@@ -146,6 +174,17 @@ func (*Terms) field(name string) int {
 	return 0
 }
 
+// ownField is field for what follows ownPrefix.
+func (*Terms) ownField(name string) int {
+	switch name {
+	case "Producer":
+		return hasProducer
+	case "Producer-Seq":
+		return hasNumber
+	}
+	return 0
+}
+
 func (t *Terms) set(bit int, value []byte) {
 	switch bit {
 	case hasID:
@@ -174,6 +213,13 @@ func (t *Terms) set(bit int, value []byte) {
 		t.Next = append([]byte{}, value...)
 	case hasSource:
 		t.HasSource, t.Source = true, value
+	case hasProducer:
+		t.Producer = append([]byte{}, value...)
+	case hasNumber:
+		t.numbered = true
+		if n, err := strconv.ParseUint(string(value), 10, 64); err == nil {
+			t.Number = n
+		}
 	}
 }
 

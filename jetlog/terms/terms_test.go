@@ -2,6 +2,7 @@ package terms_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +55,16 @@ func TestRead(t *testing.T) {
 			return x.Scheduler != nil && string(x.Next) == "purge"
 		}},
 		{"source", block("Nats-Stream-Source", ""), func(x terms.Terms) bool { return x.HasSource && len(x.Source) == 0 }},
+		{"producer", block("Runnel-Producer", "p", "Runnel-Producer-Seq", "7"), func(x terms.Terms) bool {
+			return string(x.Producer) == "p" && x.Number == 7 && x.ProducerRefusal() == ""
+		}},
+		{"producer without number", block("Runnel-Producer", "p"), func(x terms.Terms) bool { return x.ProducerRefusal() != "" }},
+		{"number without producer", block("Runnel-Producer-Seq", "7"), func(x terms.Terms) bool { return x.ProducerRefusal() != "" }},
+		{"empty producer", block("Runnel-Producer", "", "Runnel-Producer-Seq", "7"), func(x terms.Terms) bool { return x.ProducerRefusal() != "" }},
+		{"number 0", block("Runnel-Producer", "p", "Runnel-Producer-Seq", "0"), func(x terms.Terms) bool { return x.ProducerRefusal() != "" }},
+		{"number too large", block("Runnel-Producer", "p", "Runnel-Producer-Seq", "18446744073709551616"), func(x terms.Terms) bool { return x.ProducerRefusal() != "" }},
+		{"producer too long", block("Runnel-Producer", strings.Repeat("p", 257), "Runnel-Producer-Seq", "1"), func(x terms.Terms) bool { return x.ProducerRefusal() != "" }},
+		{"no producer", block("Runnel-Other", "p"), func(x terms.Terms) bool { return x.Producer == nil && x.ProducerRefusal() == "" }},
 		{"no block", []byte("Nats-Msg-Id"), func(x terms.Terms) bool { return x.ID == nil }},
 	}
 	for _, test := range tests {

@@ -86,7 +86,9 @@ func (t *turn) answersOf(list []answer) {
 		case api.AckNak:
 			reply.Answer, reply.Delay = command.Nak, a.delay
 			f.again = true
-			f.expect(t.ns, a.delay)
+			if f.expect(t.ns, a.delay); a.delay == 0 && t.set.rests {
+				f.expect(t.ns, deadlinePause) // then the state knows until when it rests
+			}
 			t.events().Nak(t.c.stream, t.c.name, a.about)
 		case api.AckInProgress:
 			reply.Answer = command.Progress

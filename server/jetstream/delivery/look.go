@@ -60,8 +60,8 @@ func (t *turn) look(want int) bool {
 func (t *turn) see(a *jetlog.Consumer) {
 	t.follow(a)
 	t.applied = applied{
-		exists: true, delivered: a.Delivered(), pending: a.Pending(), ackPending: a.AckPending(),
-		pausedUntil: a.PausedUntil(),
+		exists: true, delivered: a.Delivered(), pending: a.Pending(), ackPending: a.AckPending() - a.Resting(),
+		resting: a.Resting(), pausedUntil: a.PausedUntil(),
 	}
 }
 
@@ -82,17 +82,26 @@ func (t *turn) room() int {
 	if t.set.maxAckPending == 0 {
 		return turnMessages
 	}
-	return max(t.set.maxAckPending-t.applied.ackPending-int(t.ahead()), 0)
+	return max(t.set.maxAckPending-t.applied.ackPending-int(t.ahead())-t.roused, 0)
 }
 
-// redeliveries chooses what is to be sent again, of what is not under way.
+// redeliveries chooses what is to be sent again, of what is not under way. What rests until then takes the place of a new
+// message, since it took none before.
 func (t *turn) redeliveries(a *jetlog.Consumer, want int) (list []numbers) {
 	var under underWay
+	t.roused = 0
 	a.Redelivery(func(sequence, deliveries uint64) bool {
 		if under.sequences == nil {
 			under = t.session.underWay(t.c.epoch, t.applied.delivered.Consumer, t.set.cumulative())
 		}
-		if !under.has(sequence) {
+		sent := under.has(sequence)
+		if t.applied.resting > 0 && a.Rests(sequence) {
+			if !sent && t.room() == 0 {
+				return false
+			}
+			t.roused++
+		}
+		if !sent {
 			list = append(list, numbers{sequence, deliveries})
 		}
 		return len(list) < want

@@ -22,6 +22,7 @@ type rules struct {
 	ack           config.Ack
 	maxAckPending int           // 0 for no limit
 	shortestWait  time.Duration // the least that an answer may take, 0 for ever
+	rests         bool          // what failed comes again when a policy says so, which the state knows
 	maxDeliver    int
 	lasts         bool // begins with the last message of each subject
 	headersOnly   bool
@@ -63,6 +64,9 @@ func newRules(cfg *config.Consumer) *rules {
 		priority: cfg.PriorityPolicy, groups: cfg.PriorityGroups, pinned: cfg.PriorityTimeout,
 		subject: cfg.DeliverSubject, queue: cfg.DeliverGroup, heartbeat: cfg.Heartbeat, flowControl: cfg.FlowControl,
 		rate: cfg.RateLimit / 8,
+	}
+	if own, err := cfg.Own(); err == nil {
+		r.rests = own.Retry != nil
 	}
 	if cfg.RateLimit > 0 {
 		r.rate = max(r.rate, 1)

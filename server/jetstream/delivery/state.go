@@ -61,7 +61,7 @@ func (s *Stream) State(consumer string) (State, bool) {
 		if a == nil {
 			return nil
 		}
-		paused, deadline, pending, ackPending = a.PausedUntil(), a.NextDeadline(), a.Pending(), a.AckPending()
+		paused, deadline, pending, ackPending = a.PausedUntil(), a.NextDeadline(), a.Pending(), a.AckPending()-a.Resting()
 		a.Redelivery(func(uint64, uint64) bool {
 			again = true
 			return false

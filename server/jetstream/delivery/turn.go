@@ -26,6 +26,7 @@ type turn struct {
 	applied applied
 	commits bool // what is chosen is held until it is in the state
 	picks   []pick
+	roused  int   // messages that rest in the applied state, and are sent again
 	stall   Stall // why nothing more is sent
 	until   int64 // when that ends, 0 if it is not known
 	news    bool  // something has happened that may let something be sent
@@ -41,7 +42,8 @@ type applied struct {
 	exists      bool
 	delivered   jetlog.Position
 	pending     uint64
-	ackPending  int
+	ackPending  int // of these that do not rest
+	resting     int
 	pausedUntil int64
 }
 
