@@ -10,6 +10,7 @@ import (
 // samples are values for keys whose type does not tell one that differs from
 // the default and is accepted.
 var samples = map[string]string{
+	"memory_limit":             `"512M"`,
 	"write_timeout":            "retry",
 	"response_type":            "stream",
 	"cluster_traffic":          "owner",

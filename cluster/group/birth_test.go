@@ -36,7 +36,7 @@ func TestBirthAlone(t *testing.T) {
 	inBirth(t, func(t *testing.T, c *cluster, first *node, others []*node) {
 		c.net.isolate(first.name, others[0].name, others[1].name)
 		campaign(t, first)
-		time.Sleep(200 * time.Millisecond)
+		<-time.After(200 * time.Millisecond)
 		if s := first.group().Status(); s.Leads || s.Leader != first.name || s.Last != 3 {
 			t.Errorf("alone: %+v, want it to take itself for the leader, with an entry that nobody else has, and not to lead yet", s)
 		}
@@ -87,7 +87,7 @@ func TestBirthIsRepeated(t *testing.T) {
 	inBirth(t, func(t *testing.T, c *cluster, first *node, _ []*node) {
 		first.disk.take(5 * time.Second)
 		campaign(t, first)
-		time.Sleep(100 * time.Millisecond)
+		<-time.After(100 * time.Millisecond)
 		first.crash()
 		first.disk.take(0)
 		first.start()
@@ -113,7 +113,7 @@ func TestBirthIsOnce(t *testing.T) {
 			c.net.isolate(first.name, others[0].name, others[1].name)
 			first.start()
 			campaign(t, first)
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			if s := first.group().Status(); s.Leader == first.name || s.Term < 2 {
 				t.Errorf("alone: %+v, want it to stand for election in a later term", s)
 			}
@@ -134,7 +134,7 @@ func TestBirthTooLate(t *testing.T) {
 		}
 		first.start()
 		campaign(t, first)
-		time.Sleep(300 * time.Millisecond)
+		<-time.After(300 * time.Millisecond)
 		if s := first.group().Status(); s.Leads || s.Leader == first.name {
 			t.Errorf("the first member comes late: %+v, want it to follow", s)
 		}

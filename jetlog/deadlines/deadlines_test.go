@@ -37,7 +37,7 @@ func TestHeap(t *testing.T) {
 	if !heap.Ordered() {
 		t.Error("a heap that was rebuilt is none")
 	}
-	if (deadlines.Heap)(nil).First() != 0 {
+	if deadlines.Heap(nil).First() != 0 {
 		t.Error("an empty heap has a first")
 	}
 }
