@@ -35,13 +35,13 @@ func (s *Server) diskHung(since time.Duration) {
 		return
 	}
 	err := fmt.Errorf("the disk has not answered for %s", since.Round(time.Second))
-	s.failure.CompareAndSwap(nil, &err)
+	s.end.failure.CompareAndSwap(nil, &err)
 	s.logger.Error("the disk does not answer: the server leaves the cluster and stops", "for", since.Round(time.Millisecond))
 	s.listeners.close()
 	s.closeCluster()
-	close(s.hung)
+	close(s.end.hung)
 }
 
 // Hung is closed when the disk of a server that belongs to a cluster did not answer for 15 s. The server has left the cluster then,
 // and Err says why. Its process should end: Close would wait for the disk.
-func (s *Server) Hung() <-chan struct{} { return s.hung }
+func (s *Server) Hung() <-chan struct{} { return s.end.hung }

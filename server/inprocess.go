@@ -16,7 +16,7 @@ var ErrClosed = errors.New("server is closed")
 //	nc, err := nats.Connect("", nats.InProcessServer(srv))
 func (s *Server) InProcessConn() (net.Conn, error) {
 	select {
-	case <-s.done:
+	case <-s.end.done:
 		return nil, ErrClosed
 	default:
 	}

@@ -73,7 +73,7 @@ func (s *Server) openJetStream(o *conf.Options) error {
 // storeFailed ends the server: the disk did not keep what it was given, so nothing that comes from now on could be
 // acknowledged, and what is on disk is known only after a start.
 func (s *Server) storeFailed(err error) {
-	s.failure.CompareAndSwap(nil, &err)
+	s.end.failure.CompareAndSwap(nil, &err)
 	s.logger.Error("the server stops, since its disk has failed; start it again when the disk is well", "error", err)
 	_ = s.Close() // it closes what the failure has left
 }

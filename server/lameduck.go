@@ -54,7 +54,7 @@ func (s *Server) pause(ctx context.Context, d time.Duration) bool {
 	case <-timer.C:
 		return true
 	case <-ctx.Done():
-	case <-s.done:
+	case <-s.end.done:
 	}
 	return false
 }

@@ -138,7 +138,7 @@ func (s *Server) acceptLoop(ln net.Listener, accept func(net.Conn)) {
 			timer := time.NewTimer(backoff)
 			select {
 			case <-timer.C:
-			case <-s.done:
+			case <-s.end.done:
 				timer.Stop()
 				return
 			}

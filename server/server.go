@@ -78,14 +78,19 @@ type Server struct {
 	running   sync.WaitGroup  // every goroutine of this package
 	ending    context.Context // ends when the server does; stop ends it
 	stop      context.CancelFunc
-	done      chan struct{}
-	hung      chan struct{} // see Hung
-	shutdown  sync.Once
-	failure   atomic.Pointer[error] // why it ended by itself
+	end       end
 
 	// mu serialises reloads and guards subscribed.
 	mu         sync.Mutex
 	subscribed subscribed
+}
+
+// end says whether the server has ended, and why.
+type end struct {
+	once    sync.Once
+	done    chan struct{}         // see Done
+	hung    chan struct{}         // see Hung
+	failure atomic.Pointer[error] // why it ended by itself
 }
 
 // counts are of connections, with those that ended last.
@@ -118,8 +123,7 @@ func OpenOn(h Host, o *conf.Options, logger *slog.Logger) (*Server, error) {
 		expiry: deadlines.New(func(c *engine.Conn, text string) {
 			c.Close(engine.ReasonAuthExpired, text)
 		}),
-		done: make(chan struct{}),
-		hung: make(chan struct{}),
+		end: end{done: make(chan struct{}), hung: make(chan struct{})},
 	}
 	if err := s.budgetMemory(o); err != nil {
 		return nil, err
@@ -264,24 +268,24 @@ func reachable(ip net.IP) string {
 }
 
 // Done is closed when the server has ended.
-func (s *Server) Done() <-chan struct{} { return s.done }
+func (s *Server) Done() <-chan struct{} { return s.end.done }
 
 // Err is nil, or says why the server has ended, or is about to, without being told to: its disk has failed.
 func (s *Server) Err() error {
-	if f := s.failure.Load(); f != nil {
+	if f := s.end.failure.Load(); f != nil {
 		return *f
 	}
 	return nil
 }
 
 // Wait returns when the server has ended.
-func (s *Server) Wait() { <-s.done }
+func (s *Server) Wait() { <-s.end.done }
 
 // Shutdown ends the server in order: no new connections, what is queued for clients is written until ctx
 // ends, then everything is closed. It returns ctx's error when something had to be cut. A server that has ended stays so.
 func (s *Server) Shutdown(ctx context.Context) error {
 	select {
-	case <-s.done:
+	case <-s.end.done:
 		return nil
 	default:
 	}
@@ -320,7 +324,7 @@ func (s *Server) drain(ctx context.Context) error {
 
 // Close ends the server at once. It is idempotent and returns when all its goroutines are gone.
 func (s *Server) Close() error {
-	s.shutdown.Do(func() {
+	s.end.once.Do(func() {
 		s.listeners.close()
 		s.closeReplication()
 		s.closeJetStream()
@@ -331,9 +335,9 @@ func (s *Server) Close() error {
 		s.engine.Close()
 		s.stop()
 		s.running.Wait()
-		close(s.done)
+		close(s.end.done)
 	})
-	<-s.done
+	<-s.end.done
 	return nil
 }
 

@@ -298,7 +298,7 @@ func (src source) Queues() map[string]monitor.Queue { return src.s.system.Queues
 // Health implements monitor.Source.
 func (src source) Health() error {
 	select {
-	case <-src.s.done:
+	case <-src.s.end.done:
 		return fmt.Errorf("server %s has been shut down", src.s.id)
 	default:
 		return nil

@@ -1,13 +1,11 @@
 package jetstream
 
 import (
-	"time"
-
 	"runnel/jetlog"
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
-	"runnel/server/jetstream/delivery"
 	"runnel/server/jetstream/reads"
+	"runnel/server/jetstream/shown"
 )
 
 // detail says what of a stream's info is asked for besides the usual.
@@ -68,17 +66,6 @@ func (t *stream) group() *api.Cluster {
 	return s.cluster.directory.Show(t.log.Account(), t.log.Name(), t.log.ID())
 }
 
-// shownGroup is the group of a stream as one of its consumers shows it: with as many servers as the consumer asks for; 0 is all. The consumer is
-// wherever its stream is, whatever it asks for, so those that are left out have it too.
-func shownGroup(g *api.Cluster, replicas int) *api.Cluster {
-	if g == nil || replicas == 0 || len(g.Replicas) < replicas {
-		return g
-	}
-	shown := *g
-	shown.Replicas = g.Replicas[:replicas-1]
-	return &shown
-}
-
 // consumerInfo returns all that is known about a consumer, nil if there is none of that name.
 func (t *stream) consumerInfo(name string, listed bool) (*api.ConsumerInfo, error) {
 	s := t.account.service
@@ -93,95 +80,27 @@ func (t *stream) consumerInfo(name string, listed bool) (*api.ConsumerInfo, erro
 		}
 		found = true
 		cfg = c.Config()
-		fillConsumer(info, c, now)
+		shown.Consumer(info, c, now)
 		return nil
 	})
 	if err != nil || !found {
 		return nil, err
 	}
-	cfg.PauseUntil = pauseOf(info, cfg.PauseUntil)
+	cfg.PauseUntil = shown.PauseUntil(info, cfg.PauseUntil)
 	info.Config = &cfg
 	if !listed {
 		info.Config = api.ShownConsumer(&cfg, s.cfg.Version)
 	}
 	if t.account.service.cluster != nil {
-		info.Cluster = shownGroup(t.group(), cfg.Replicas)
+		info.Cluster = shown.Group(t.group(), cfg.Replicas)
 	}
 	if t.deliver == nil {
 		return info, nil // what clients are up to only the leader knows
 	}
 	if live, ok := t.deliver.State(name); ok {
-		info.Waiting = live.Waiting
-		info.PushBound = live.PushBound
-		info.Lag, info.Stalled = shownLag(&live.Lag), shownStall(&live)
+		shown.Live(info, &live)
 	}
 	return info, nil
-}
-
-// fillConsumer takes over what the stream's state says.
-func fillConsumer(info *api.ConsumerInfo, c *jetlog.Consumer, now time.Time) {
-	info.Created = api.At(c.Created())
-	info.Delivered = position(c.Delivered(), c.LastDelivered())
-	info.AckFloor = position(c.AckFloor(), c.LastAcked())
-	info.AckPending = c.AckPending()
-	info.Redelivered = c.Redelivered()
-	if c.Common().MaxDeliver == 1 {
-		info.Redelivered = 0
-	}
-	info.Pending = c.Pending()
-	if until := api.At(c.PausedUntil()); until.After(now) {
-		info.Paused, info.PauseRemaining = true, until.Sub(now)
-	}
-	for _, group := range c.Common().PriorityGroups {
-		id, since := c.Pinned(group)
-		info.PriorityGroups = append(info.PriorityGroups, api.PriorityGroup{Group: group, PinnedID: id, PinnedAt: api.At(since)})
-	}
-}
-
-// shownLag is how far a consumer is behind.
-func shownLag(l *delivery.Lag) *api.Lag {
-	return &api.Lag{
-		Messages:          l.Messages,
-		OldestUndelivered: orNil(l.OldestUndelivered),
-		OldestUnacked:     orNil(l.OldestUnacked),
-		Age:               l.Age,
-	}
-}
-
-// shownStall is why nothing is delivered, nil if nothing stands in the way.
-func shownStall(live *delivery.State) *api.Stalled {
-	if live.Stalled == "" {
-		return nil
-	}
-	return &api.Stalled{Reason: string(live.Stalled), Until: orNil(live.StalledUntil)}
-}
-
-// orNil leaves the zero time away.
-func orNil(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
-}
-
-// position is a place in a stream as an answer has it. The time is left out while there was nothing.
-func position(p jetlog.Position, at int64) api.Position {
-	out := api.Position{Consumer: p.Consumer, Stream: p.Stream}
-	if at != 0 {
-		t := api.At(at)
-		out.LastActive = &t
-	}
-	return out
-}
-
-// pauseOf is the time until which the consumer rests, as its configuration shows it.
-func pauseOf(info *api.ConsumerInfo, configured *time.Time) *time.Time {
-	if !info.Paused {
-		return configured
-	}
-	until := info.Now.Add(info.PauseRemaining)
-	return &until
 }
 
 // sync is the policy by which the stream's acknowledgements are given.

@@ -42,10 +42,10 @@ const (
 	asideMost  = 512 << 20
 )
 
-// ErrUnknown: a percentage of what nobody knows.
+// ErrUnknown says that a percentage is of what nobody knows.
 var ErrUnknown = errors.New("memory_limit is a percentage, but how much memory there is cannot be found out here: write bytes")
 
-// ErrSmall: a budget is below LeastBytes.
+// ErrSmall says that a budget is below LeastBytes.
 var ErrSmall = errors.New("memory_limit is less than 64 MiB, with which the server cannot work")
 
 // Written is the budget that a limit says; none if it says nothing.
