@@ -158,7 +158,7 @@ var layers = []layer{
 		"subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/schedule jetlog/store server/accounts server/msgtrace server/jetstream/api", "",
 	},
 	{"server/jetstream/delivery", "subjects headers jetlog/config jetlog/command jetlog/body jetlog jetlog/entries jetlog/store server/accounts server/jetstream/api server/jetstream/clock", ""},
-	{"server/jetstream/shown", "jetlog server/jetstream/api server/jetstream/delivery", ""},
+	{"server/jetstream/shown", "jetlog jetlog/command jetlog/config server/jetstream/api server/jetstream/delivery", ""},
 	{"server/jetstream/events", "jetlog server/accounts server/engine server/jetstream/api server/jetstream/delivery", nuid},
 	{"server/jetstream/sourcing", "subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/origin server/accounts server/engine server/jetstream/api", nuid},
 	{"server/jetstream/relay", "headers server/accounts server/engine server/jetstream/api server/jetstream/clustered", ""},
