@@ -75,6 +75,7 @@ func (c Condition) plan(rounds int, lasts time.Duration) []fault.Step {
 	var all []fault.Step
 	at := conditionQuiet
 	for n := range rounds {
+		// One fault is over, by the plan, before the next begins: that two meet is for a kind of its own to say.
 		for _, s := range c.round(n) {
 			s.At = at
 			s.For = cmp.Or(s.For, 1) * lasts // in parts
@@ -105,10 +106,12 @@ func servers(n, of, count int) []int {
 	return places
 }
 
+// forgetfulMajority lasts twice as long, since it has two halves: without the one server, and without the rest.
 func forgetfulMajority(n int) []fault.Step {
 	return []fault.Step{{Kind: "forgetful-majority", Servers: servers(n, 3, 1), For: 2}}
 }
 
+// allForget is for all, so rounds are the same.
 func allForget(int) []fault.Step {
 	return []fault.Step{{Kind: "forget-all", Servers: servers(0, 3, 3)}}
 }
@@ -127,6 +130,7 @@ func eachDamage(n int) []fault.Step {
 	return steps
 }
 
+// membership has three parts of one fault: the new server, the one that is cut off and the one that is killed.
 func membership(n int) []fault.Step {
 	return []fault.Step{{Kind: "replace-cut-kill", Servers: servers(2*n, 5, 3), For: 2}}
 }

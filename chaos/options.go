@@ -62,6 +62,7 @@ func (o Options) complete() (Options, error) {
 		if err != nil {
 			return o, err
 		}
+		// What the plan is made for is not to be chosen: with other numbers it would be another condition.
 		o.Condition, o.Servers, o.Replicas = c.Name, c.Servers, c.Replicas
 		o.Rounds = cmp.Or(o.Rounds, 3)
 		if len(o.Workloads) == 0 {
@@ -92,6 +93,7 @@ func (o Options) complete() (Options, error) {
 	return o, o.check()
 }
 
+// check says what is wrong with complete options, before anything is started or written.
 func (o Options) check() error {
 	switch {
 	case o.Program.Path == "":

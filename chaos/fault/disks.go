@@ -74,6 +74,7 @@ func damage(class disk.Class) func(context.Context, *Runner, Step, []*process.Se
 			leads = true
 		}
 		f := disk.Folder{Dir: victim.StoreDir(), Dialect: victim.Program().Dialect, Random: random}
+		// What the file was has to be kept before there is more in it: half of the time passes first.
 		if form == disk.RollBack {
 			f.Older = f.Dir + ".older"
 			defer os.RemoveAll(f.Older) // it is in the folder of the run, where nothing is in its way
@@ -164,6 +165,7 @@ func failSyncs(ctx context.Context, r *Runner, s Step, servers []*process.Server
 		return err
 	}
 	victim, random := servers[0], s.random()
+	// Once is an error that passes, onward a disk that has failed for good; a server must take both as the end of what it knows.
 	n, onward := 1+random.IntN(syncsMax), random.IntN(2) == 0
 	pid, _ := victim.PID()
 	expectDamage(r.Cluster, victim)
@@ -201,6 +203,7 @@ func fill(ctx context.Context, r *Runner, s Step, servers []*process.Server) err
 	if err == nil {
 		err = room.Fill()
 	}
+	// If it could not be filled there is nothing to wait for, but all is undone the same.
 	lasts := s.For
 	if err != nil {
 		lasts = 0

@@ -22,6 +22,7 @@ func endings() []Kind {
 	}
 }
 
+// kill ends servers without a warning: what they have not synced the system still has, unlike with forget.
 func kill(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
 	if err := process.Each(servers, (*process.Server).Kill); err != nil {
 		return err
@@ -39,6 +40,7 @@ func start(ctx context.Context, servers []*process.Server) error {
 	})
 }
 
+// pause has servers stand still, with all connections open: the others learn of it by their silence only.
 func pause(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
 	if err := process.Each(servers, (*process.Server).Pause); err != nil {
 		return errors.Join(err, process.Each(servers, resume))
@@ -54,6 +56,7 @@ func resume(s *process.Server) error {
 	return s.Resume()
 }
 
+// restart asks servers to end, which have the time to hand over and to close what they have.
 func restart(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
 	for _, server := range servers {
 		if err := server.Stop(ctx); err != nil {
@@ -66,6 +69,7 @@ func restart(ctx context.Context, r *Runner, s Step, servers []*process.Server) 
 // readyTime is how long a server of a rolling restart may take to be one that the next need not wait for.
 const readyTime = time.Minute
 
+// rolling never has two servers away at once, so there is a majority all the time, and clients must find it.
 func rolling(ctx context.Context, r *Runner, _ Step, servers []*process.Server) error {
 	for _, s := range servers {
 		if err := s.LameDuck(ctx); err != nil {

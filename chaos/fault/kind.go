@@ -48,6 +48,7 @@ func (t Takes) of(n int) int {
 	case Three:
 		return 3
 	case Minority:
+		// One server alone has no minority; what is done to it then is done to all there is.
 		return max(1, (n-1)/2)
 	case Majority:
 		return n/2 + 1

@@ -17,6 +17,7 @@ func memberships() []Kind {
 	}
 }
 
+// wipe has a server forget who it was in all but its name: it must not vote as if it still knew what it has once acknowledged.
 func wipe(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
 	for _, server := range servers {
 		if err := errors.Join(server.Kill(), server.Wipe()); err != nil {
@@ -31,6 +32,7 @@ func replace(ctx context.Context, r *Runner, _ Step, servers []*process.Server) 
 	return errors.Join(r.replaceOne(ctx, servers[0]), r.settle(ctx))
 }
 
+// replaceCut replaces a server with as few others at hand as there may be: of five one is new and one is away.
 func replaceCut(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
 	part(r.Cluster, servers[1:2])
 	err := r.replaceOne(ctx, servers[0])

@@ -18,6 +18,7 @@ func pairs() []Kind {
 	}
 }
 
+// pauseKill has those that stood still meet one that was killed: of what was acknowledged meanwhile only its disk knows.
 func pauseKill(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
 	others := r.Cluster.Others(servers...)
 	victim, rest := others[0], others[1:]
@@ -30,6 +31,7 @@ func pauseKill(ctx context.Context, r *Runner, s Step, servers []*process.Server
 	return errors.Join(err, r.last(ctx, s.For/3, func(context.Context) error { return process.Each(rest, resume) }))
 }
 
+// cutKill is the same with a network: those that were cut off have gone on, and may have held elections.
 func cutKill(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
 	others := r.Cluster.Others(servers...)
 	victim, rest := others[0], others[1:]

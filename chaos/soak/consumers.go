@@ -47,6 +47,7 @@ func slowSubscribers(ctx context.Context, r *rig) error {
 	var got atomic.Int64
 	sub, err := reader.Subscribe("soak.core", func(*nats.Msg) { got.Add(1) })
 	if err == nil {
+		// The one that reads may fall behind as far as it likes on its side: only what the server drops is to be seen.
 		err = sub.SetPendingLimits(-1, -1)
 	}
 	if err == nil {
@@ -101,6 +102,7 @@ func slowConsumers(ctx context.Context, r *rig) error {
 	defer mute.leave(true)
 	names := make([]string, r.load.Consumers)
 	for i := range names {
+		// The even ones ask, the odd ones are pushed to.
 		names[i] = fmt.Sprintf("mute%d", i)
 		if err := r.consumer(ctx, names[i], i%2 == 0); err != nil {
 			return err
@@ -128,6 +130,7 @@ func slowConsumers(ctx context.Context, r *rig) error {
 		}
 		return nil
 	})
+	// They go before the server is judged: what a consumer keeps while it exists is not to be given back.
 	mute.leave(true)
 	for _, name := range names {
 		limited, cancel := context.WithTimeout(ctx, answerTime)

@@ -38,6 +38,7 @@ func connect(url string) (*nats.Conn, error) {
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // whoever asks is told
 }
 
+// openLedger connects with a server that has no stream of that name yet, and makes it.
 func openLedger(ctx context.Context, url string) (*ledger, error) {
 	l := &ledger{url: url, acked: make(map[string]uint64)}
 	var err error
@@ -69,6 +70,7 @@ func (l *ledger) message(bytes int) (*nats.Msg, string) {
 func (l *ledger) note(name string, ack *jetstream.PubAck, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// Without an acknowledgement the message may be there or not, and neither is a fault.
 	if err != nil {
 		l.unsure++
 		return
@@ -81,6 +83,7 @@ func (l *ledger) some(ctx context.Context, n, bytes int) error {
 	for range n {
 		limited, cancel := context.WithTimeout(ctx, answerTime)
 		m, name := l.message(bytes)
+		// The library would try again by itself, and then one name might be there twice.
 		ack, err := l.js.PublishMsg(limited, m, jetstream.WithRetryAttempts(0))
 		cancel()
 		if l.note(name, ack, err); err != nil {
@@ -94,6 +97,7 @@ func (l *ledger) some(ctx context.Context, n, bytes int) error {
 func (l *ledger) keep(ctx context.Context, bytes int) (longest time.Duration) {
 	last := time.Now()
 	for ctx.Err() == nil {
+		// The last message is waited for, or it would be unsure for no reason of the server's.
 		err := l.some(context.WithoutCancel(ctx), 1, bytes)
 		longest = max(longest, time.Since(last))
 		if err == nil {
@@ -132,6 +136,7 @@ func (l *ledger) flood(ctx context.Context, onTheWay, bytes int) error {
 			}
 		})
 	}
+	// The answers of what is on its way still come, so each message is in the books before anybody looks for it.
 	select {
 	case <-js.PublishAsyncComplete():
 		answers.Wait()
@@ -141,12 +146,14 @@ func (l *ledger) flood(ctx context.Context, onTheWay, bytes int) error {
 	}
 }
 
+// count is how many messages were acknowledged.
 func (l *ledger) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.acked)
 }
 
+// unanswered is how many were not, or by an error.
 func (l *ledger) unanswered() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,6 +193,7 @@ func (l *ledger) read(ctx context.Context) (map[string]uint64, error) {
 			return found, err
 		}
 		found[m.Headers().Get(nameHeader)] = meta.Sequence.Stream
+		// What others publish meanwhile would have this never end; all that was acknowledged before is at or below that sequence.
 		if meta.Sequence.Stream >= info.State.LastSeq {
 			return found, nil
 		}

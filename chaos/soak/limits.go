@@ -22,6 +22,7 @@ func smallDisk(r *rig) error {
 	if err := disk.Mounting(); err != nil {
 		return fmt.Errorf("a disk that is full: %w: %w", errNotRunnable, err)
 	}
+	// The server has not started yet, so there is nothing to be moved.
 	dir := r.server.StoreDir()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -44,6 +45,7 @@ func fullDisk(ctx context.Context, r *rig) error {
 	} else {
 		r.noted("refused with %q after %d messages", refusal, r.ledger.count())
 	}
+	// A server may refuse what it has no room for; it must still have, and show, what it has acknowledged.
 	if found, err := r.ledger.missing(ctx); err != nil || len(found) > 0 {
 		r.violated("while the disk is full, %d messages are missing, %v", len(found), err)
 	}
@@ -89,6 +91,7 @@ func descriptors(ctx context.Context, r *rig) error {
 	if err != nil {
 		return err
 	}
+	// One that tries to accept again at once, and fails again, would have one processor busy all the time.
 	spent := after.CPU - before.CPU
 	r.noted("%d descriptors of %d, %v of processor time within %v", after.Descriptors, fewFiles, spent, r.load.Length)
 	if spent > r.load.Length/2 {

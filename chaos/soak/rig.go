@@ -49,6 +49,7 @@ func newRig(dir string, o *Options, s Scenario) (*rig, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Only this scenario has its budget from the load: what publishers send has to be more than there is room for.
 	limit := s.limitBytes
 	switch {
 	case s.Name == "memory":
@@ -58,6 +59,7 @@ func newRig(dir string, o *Options, s Scenario) (*rig, error) {
 	}
 	cfg := process.Config{
 		Name: "soak", Client: ports[0], Monitor: ports[1], StoreDir: filepath.Join(dir, "streams"),
+		// More than any scenario opens, so that what ends first is the system's limit or the budget, not a setting.
 		Extra: "max_connections: 100000\n",
 	}
 	r := &rig{options: o, load: o.Load, stopped: make(chan struct{}), result: Result{Scenario: s.Name, Verdict: Passed}}
@@ -93,6 +95,7 @@ func (r *rig) play(ctx context.Context, s Scenario) error {
 		return err
 	}
 	r.look()
+	// A scenario that could not be run says nothing about the server, so there is nothing to judge then.
 	err := s.run(ctx, r)
 	if err == nil {
 		err = r.judge(ctx)
@@ -120,6 +123,8 @@ func (r *rig) begin(ctx context.Context) error {
 	if r.ledger, err = openLedger(limited, r.server.ClientURL()); err != nil {
 		return err
 	}
+	// Publishing and reading once makes what a server makes at first use, such as files and caches. If it were not there before, it
+	// would count as not given back.
 	if err := r.ledger.some(limited, 100, 1<<10); err != nil {
 		return fmt.Errorf("publish to a server that has nothing else to do: %w", err)
 	}
@@ -147,6 +152,7 @@ func (r *rig) look() {
 				return
 			case <-ticker.C:
 			}
+			// A look that fails is of a server that has ended, or is about to; the verdict on that is judge's.
 			if u, err := r.usage(); err == nil {
 				r.note(u)
 			}
@@ -154,6 +160,7 @@ func (r *rig) look() {
 	})
 }
 
+// note raises the peak. The two figures have their peaks at times of their own.
 func (r *rig) note(u Usage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,6 +170,8 @@ func (r *rig) note(u Usage) {
 
 // judge looks whether the server is as it was.
 func (r *rig) judge(ctx context.Context) error {
+	// First whether it is well, since what is read of a server that is still busy would be too little; what it uses comes last, as it
+	// may need a while to give it back.
 	r.recover(ctx)
 	if err := r.server.Err(); err != nil {
 		r.violated("the server has ended by itself: %v", err)
@@ -194,6 +203,7 @@ func (r *rig) recover(ctx context.Context) {
 			err = fmt.Errorf("it says %s", text)
 		}
 		if err == nil {
+			// To say so is not enough: one that takes no message is not well.
 			err = r.ledger.some(limited, 1, 100)
 		}
 		if err != nil {
@@ -215,6 +225,7 @@ func (r *rig) settle(ctx context.Context) {
 	before := r.result.Before
 	high := func(u Usage) bool { return u.MemoryBytes > before.MemoryBytes+memoryBound }
 	many := func(u Usage) bool { return u.Descriptors > before.Descriptors+descriptorBound }
+	// The last look is what counts, in time or not: the two conditions below ask it again.
 	until(limited, func() bool {
 		u, err := r.usage()
 		r.result.After = u
@@ -260,11 +271,14 @@ func (r *rig) end() error {
 	return err
 }
 
+// violated notes what the server must not have done. The verdict stays from then on, whatever else goes well. Only the goroutine
+// that runs the scenario may call it, and noted.
 func (r *rig) violated(format string, args ...any) {
 	r.result.Verdict = Violated
 	r.result.Why = append(r.result.Why, fmt.Sprintf(format, args...))
 }
 
+// noted adds a figure that is of interest and does not count.
 func (r *rig) noted(format string, args ...any) {
 	r.result.Notes = append(r.result.Notes, fmt.Sprintf(format, args...))
 }
