@@ -135,10 +135,10 @@ func TestChoicesOfAStep(t *testing.T) {
 		return all
 	}
 	a := fault.Step{Kind: "damage-wal", At: 3 * time.Second, For: time.Second}
-	later, longer := a, a
+	copied, later, longer := a, a, a
 	later.At++
 	longer.For++
-	if choices(a) != choices(a) {
+	if choices(a) != choices(copied) {
 		t.Error("one step chooses twice, and not the same")
 	}
 	if choices(a) == choices(later) || choices(a) == choices(longer) {
