@@ -442,7 +442,8 @@ func (t *pollTransport) Wake() {
 	p := t.poller
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.conns != nil { // else the bell may be another file by now
+	// Before it is watched it is not the poller's: whoever adds it may have to end it. When it has ended, the bell may be another file.
+	if p.conns[t.fd] == t {
 		p.woken = append(p.woken, t)
 		p.set.Ring()
 	}

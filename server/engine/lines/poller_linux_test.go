@@ -136,6 +136,45 @@ func TestWakeAfterEnd(t *testing.T) {
 	}
 }
 
+// TestEndBeforeWatched: a line that is ended before its poller watches it is the poller's only from then on, and ends once.
+func TestEndBeforeWatched(t *testing.T) {
+	h := newHost(t)
+	p := idlePoller(t, h)
+	near, far := socketPair(t)
+	u, tr := serve(h, p, near)
+	u.line.End(ReasonShutdown, nil, true)
+	if p.answer(); len(p.again) != 0 || p.set.Ringing() {
+		t.Fatal("the poller has to do with a line that it does not watch")
+	}
+	p.add(tr)
+	for i := range p.set.Wait(0) {
+		p.event(p.set.Event(i))
+	}
+	if h.lines != 0 || u.gone != 1 {
+		t.Errorf("%d lines are left, and it has gone %d times, want none and once", h.lines, u.gone)
+	}
+	if n, err := unix.Read(far, make([]byte, 1)); n != 0 || err != nil {
+		t.Errorf("the peer reads %d, %v, want the end", n, err)
+	}
+}
+
+// TestWakeWatched: a line that is watched is read when it is woken.
+func TestWakeWatched(t *testing.T) {
+	h := newHost(t)
+	p := idlePoller(t, h)
+	near, _ := socketPair(t)
+	_, tr := serve(h, p, near)
+	p.add(tr)
+	tr.Wake()
+	if !p.set.Ringing() {
+		t.Error("the bell does not ring")
+	}
+	if p.answer(); len(p.again) != 1 {
+		t.Errorf("%d are to be read, want 1", len(p.again))
+	}
+	p.endAll()
+}
+
 // TestHolds: a line is not read for as long as it is to be held, and the poller sleeps until the first of those may go on.
 func TestHolds(t *testing.T) {
 	h := newHost(t)
