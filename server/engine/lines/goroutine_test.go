@@ -225,12 +225,17 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
+// pipe is an end of a net.Pipe that takes a deadline also when its peer has gone, as sockets do.
+type pipe struct{ net.Conn }
+
+func (pipe) SetWriteDeadline(time.Time) error { return nil }
+
 // TestServe: what is read is answered, and the end of the peer is the end of the line.
 func TestServe(t *testing.T) {
 	h := newHost(t)
 	u := h.open()
 	near, far := net.Pipe()
-	if !u.line.Serve(near, []byte("hello\n"), nil) {
+	if !u.line.Serve(pipe{near}, []byte("hello\n"), nil) {
 		t.Fatal("not served")
 	}
 	read := func(want string) {
