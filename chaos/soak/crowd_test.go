@@ -46,6 +46,7 @@ func TestJoin(t *testing.T) {
 		{"in", "INFO {}\r\nPONG\r\n", ""},
 		{"after other lines", "INFO {}\r\nPING\r\nMSG a 1 0\r\n\r\nPONG\r\n", ""},
 		{"sent away", "INFO {}\r\n-ERR 'maximum connections exceeded'\r\n", "maximum connections exceeded"},
+		{"asked, and sent away", "INFO {}\r\nPING\r\n-ERR 'Stale Connection'\r\n", "Stale Connection"},
 		{"closed", "", "EOF"},
 	}
 	for _, test := range tests {
