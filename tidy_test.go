@@ -37,7 +37,6 @@ const (
 	raft      = "github.com/hashicorp/raft"
 	raftbolt  = "github.com/hashicorp/raft-boltdb"
 	bbolt     = "go.etcd.io/bbolt"
-	gjson     = "github.com/tidwall/gjson"
 	metrics   = "github.com/prometheus/client_golang github.com/prometheus/client_model"
 	ws        = "github.com/coder/websocket"
 	xsys      = "golang.org/x/sys"
@@ -167,7 +166,7 @@ var layers = []layer{
 		"server/jetstream",
 		"subjects headers jetlog/config jetlog/command jetlog/body jetlog/entries jetlog jetlog/store server/wire server/accounts server/engine " +
 			"server/jetstream/api server/jetstream/alarm server/jetstream/backup server/jetstream/claims server/jetstream/clock server/jetstream/clustered server/jetstream/directory server/jetstream/ingest server/jetstream/delivery server/jetstream/events server/jetstream/lanes server/jetstream/overload server/jetstream/quota server/jetstream/reads server/jetstream/rebuild server/jetstream/relay server/jetstream/shown server/jetstream/sourcing server/jetstream/transfer",
-		gjson + " " + nuid,
+		nuid,
 	},
 	// 5: composes what lies below.
 	{"server/sharing", "conf server/accounts", ""},

@@ -81,8 +81,12 @@ func (n *network) subscribe(subject string) { n.change(subject, true) }
 // leave lets them arrive no more.
 func (n *network) leave(subject string) { n.change(subject, false) }
 
-func (n *network) change(subject string, is bool) {
+// change does either, and returns what has arrived there and nobody has taken.
+func (n *network) change(subject string, is bool) (left []message) {
 	n.mu.Lock()
+	if b := n.inboxes[subject]; b != nil {
+		left = b.got
+	}
 	if is {
 		n.inboxes[subject] = &inbox{}
 	} else {
@@ -93,6 +97,7 @@ func (n *network) change(subject string, is bool) {
 	for _, changed := range watchers {
 		changed(is)
 	}
+	return left
 }
 
 func (n *network) watch(_ *accounts.Account, subject, queue string, changed func(bool)) func() {

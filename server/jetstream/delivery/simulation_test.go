@@ -123,11 +123,11 @@ func (v *voyage) step() {
 	case n < 86:
 		v.pass(time.Duration(v.IntN(300)) * time.Millisecond)
 	case n < 90:
-		v.net.leave(fmt.Sprintf("inbox%d", v.IntN(3)))
+		v.change(fmt.Sprintf("inbox%d", v.IntN(3)), false)
 	case n < 92:
-		v.net.change("to", v.IntN(3) > 0)
+		v.change("to", v.IntN(3) > 0)
 	default:
-		v.change()
+		v.elect()
 	}
 }
 
@@ -154,8 +154,18 @@ func (v *voyage) requestFrom(s *delivery.Stream, consumer, body string) {
 	}
 }
 
-// change lets the leader change: with some of what waits committed, or behind the back of the old one.
-func (v *voyage) change() {
+// change lets a client come or go. It has what arrived until then: an acknowledgement of all up to a message, by somebody else,
+// may mean that too.
+func (v *voyage) change(inbox string, is bool) {
+	for _, m := range v.net.change(inbox, is) {
+		if m.reply != "" {
+			v.arrived(m)
+		}
+	}
+}
+
+// elect lets the leader change: with some of what waits committed, or behind the back of the old one.
+func (v *voyage) elect() {
 	if v.IntN(3) > 0 {
 		v.failover(v.IntN(6), v.IntN(6), v.IntN(2) == 0)
 		return
@@ -302,7 +312,7 @@ func (v *voyage) end() {
 		f.stream.Resign()
 		f.pool.Close()
 	}
-	v.net.subscribe("to")
+	v.change("to", true)
 	for round := 0; !v.done(); round++ {
 		if round > 100 {
 			v.t.Fatal("not everything was delivered")
