@@ -276,6 +276,9 @@ func TestClusterMonitoring(t *testing.T) {
 		Routes      int
 		Remotes     int
 	}
+	client := servertest.DialQuiet(t, s)
+	waitURLs(t, client, cluster.Servers...)
+	client.Close()
 	v := page[varz](t, s, "/varz")
 	if v.Routes != 6 || v.Remotes != 2 || v.Cluster["name"] != "east" || v.Cluster["pool_size"] != 2.0 || v.Cluster["cluster_port"] == 0.0 {
 		t.Errorf("varz = %+v", v)
