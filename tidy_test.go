@@ -196,7 +196,8 @@ var layers = []layer{
 	{"server/servertest", "conf server", natsgo},
 	{"chaos/network", "", ""},
 	{"chaos/process", "chaos/network", natsgo},
-	{"cluster/rigtest", "chaos/network chaos/process", natsgo},
+	{"chaos/process/processtest", "chaos/process", ""},
+	{"cluster/rigtest", "chaos/network chaos/process chaos/process/processtest", natsgo},
 	// 6: thin mains, and what knows a server only over the wire.
 	{"bench/verify", "", ""},
 	{"bench", "bench/verify", natsgo + " " + hdr},
@@ -217,7 +218,7 @@ var layers = []layer{
 }
 
 // testMay is what the tests of every package may import besides the package's own row.
-const testMay = "subjects headers conf jetlog/vfs jetlog/store jetlog/rescue server server/servertest cluster/transport/transporttest cluster/meta/metatest chaos/history chaos/check chaos/judge chaos/network"
+const testMay = "subjects headers conf jetlog/vfs jetlog/store jetlog/rescue server server/servertest cluster/transport/transporttest cluster/meta/metatest chaos/history chaos/check chaos/judge chaos/network chaos/process/processtest"
 
 // Limits. The aims are lower and stand in CONTRIBUTING.md.
 const (

@@ -4,53 +4,26 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"runnel/chaos"
 	"runnel/chaos/process"
+	"runnel/chaos/process/processtest"
 	"runnel/chaos/report"
 )
 
-// scratch is a folder for what all tests share.
-var scratch string
+// server is the one of this module.
+var server = processtest.New()
 
-func TestMain(m *testing.M) {
-	var err error
-	if scratch, err = os.MkdirTemp("", "chaos"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	os.RemoveAll(scratch)
-	os.Exit(code)
-}
-
-// built is the path of the server of this module, which is built when it is first asked for.
-var built = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(scratch, "runnel")
-	if out, err := exec.Command("go", "build", "-o", path, "runnel/cmd/runnel").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the server: %w\n%s", err, out)
-	}
-	return path, nil
-})
+func TestMain(m *testing.M) { os.Exit(server.Main(m)) }
 
 // program is the server of this module.
 func program(t *testing.T) process.Program {
 	t.Helper()
-	path, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := process.Find(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return server.This(t)
 }
 
 // run runs a campaign.

@@ -12,7 +12,7 @@ import (
 // TestMain runs the tests, or is a server: the processes of the tests are this program once more.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 2 {
-		os.Exit(m.Run())
+		os.Exit(server.Main(m))
 	}
 	switch os.Args[1] {
 	case "--version":
@@ -22,6 +22,6 @@ func TestMain(m *testing.M) {
 	case "--parent":
 		parent(os.Args[2])
 	default:
-		os.Exit(m.Run())
+		os.Exit(server.Main(m))
 	}
 }

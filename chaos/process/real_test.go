@@ -6,9 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,37 +14,21 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"runnel/chaos/process"
+	"runnel/chaos/process/processtest"
 )
 
-// serverVariable names the server to run instead of the one of this module.
-const serverVariable = "RIG_SERVER"
+// server is one that keeps its word.
+var server = processtest.New()
 
 // patience is how long each step may take on a busy machine.
 const patience = 2 * time.Minute
-
-// real is a server that keeps its word.
-func real(t *testing.T) process.Program {
-	t.Helper()
-	path := os.Getenv(serverVariable)
-	if path == "" {
-		path = filepath.Join(t.TempDir(), "runnel")
-		if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "runnel/cmd/runnel").CombinedOutput(); err != nil {
-			t.Fatalf("build the server: %v\n%s", err, out)
-		}
-	}
-	p, err := process.Find(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 // TestClusterReal: a cluster of real servers goes through all that can be done to it, and keeps a message.
 func TestClusterReal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a server and runs five")
 	}
-	program := real(t)
+	program := server.This(t)
 	c, err := process.NewCluster(t.TempDir(), process.Options{Program: program, SyncAlways: true})
 	if err != nil {
 		t.Fatal(err)

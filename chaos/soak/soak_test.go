@@ -4,56 +4,28 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"runnel/chaos/process"
+	"runnel/chaos/process/processtest"
 	"runnel/chaos/soak"
 )
 
-// scratch is a folder for what all tests share.
-var scratch string
+// server is the one of this module.
+var server = processtest.New()
 
-func TestMain(m *testing.M) {
-	var err error
-	if scratch, err = os.MkdirTemp("", "soak"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	os.RemoveAll(scratch)
-	os.Exit(code)
-}
-
-// built is the path of the server of this module, which is built when it is first asked for.
-var built = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(scratch, "runnel")
-	if out, err := exec.Command("go", "build", "-o", path, "runnel/cmd/runnel").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the server: %w\n%s", err, out)
-	}
-	return path, nil
-})
+func TestMain(m *testing.M) { os.Exit(server.Main(m)) }
 
 // TestSoak runs all scenarios for some seconds. The same for longer is runnel soak -long.
 func TestSoak(t *testing.T) {
-	path, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := process.Find(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	load := soak.Short()
 	load.Length, load.Connections, load.Clients, load.Storms = time.Second, 200, 100, 2
-	r, err := soak.Run(t.Context(), soak.Options{Program: program, Dir: t.TempDir(), Load: load, Tell: func(text string) { t.Log(text) }})
+	r, err := soak.Run(t.Context(), soak.Options{Program: server.This(t), Dir: t.TempDir(), Load: load, Tell: func(text string) { t.Log(text) }})
 	if err != nil {
 		t.Fatal(err)
 	}

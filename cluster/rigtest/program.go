@@ -1,25 +1,28 @@
 package rigtest
 
 import (
-	"context"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"runnel/chaos/process"
+	"runnel/chaos/process/processtest"
 )
 
-// serverVariable names the server to run instead of runnel.
-const serverVariable = "RIG_SERVER"
+// server is the program of this run of the tests. It has the race detector when the tests have it and may take long: such a server
+// needs several times the processor.
+var server = processtest.New(raceFlags()...)
 
-// built is the program of this run of the tests. It is made when the first test asks for it.
-var built = sync.OnceValues(findProgram)
+func raceFlags() []string {
+	if race && long {
+		return []string{"-race"}
+	}
+	return nil
+}
 
 // sideBySide is how many scenarios run at the same time where nobody says otherwise. Mostly they wait.
 const sideBySide = "4"
@@ -33,39 +36,13 @@ func Main(m *testing.M) int {
 	if !said && !long {
 		_ = flag.Set("test.parallel", sideBySide) // there is such a flag
 	}
-	code := m.Run()
-	if os.Getenv(serverVariable) == "" {
-		if p, err := built(); err == nil {
-			_ = os.RemoveAll(filepath.Dir(p.Path))
-		}
-	}
-	return code
+	return server.Main(m)
 }
 
 // This is the program of this run of the tests: what the environment names, or runnel as it is built from this module.
 func This(t testing.TB) process.Program {
 	t.Helper()
-	p, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-// findProgram takes the program that the environment names, or builds runnel.
-func findProgram() (process.Program, error) {
-	path := os.Getenv(serverVariable)
-	if path == "" {
-		dir, err := os.MkdirTemp("", "rig")
-		if err != nil {
-			return process.Program{}, err
-		}
-		if path, err = build(dir); err != nil {
-			_ = os.RemoveAll(dir)
-			return process.Program{}, err
-		}
-	}
-	return process.Find(context.Background(), path)
+	return server.This(t)
 }
 
 // BuildChanged builds runnel with another text at one place of one of its files, which is given from the top of the module:
@@ -97,23 +74,9 @@ func BuildChanged(t testing.TB, file, old, text string) process.Program {
 	if err := os.WriteFile(list, overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	path, err := build(dir, "-overlay", list)
+	path, err := processtest.Build(dir, append(raceFlags(), "-overlay", list)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return process.Program{Path: path}
-}
-
-// build builds the server into a folder. With the race detector when the tests have it and may take long: such a server
-// needs several times the processor.
-func build(dir string, args ...string) (string, error) {
-	path := filepath.Join(dir, "runnel")
-	args = append([]string{"build", "-o", path}, args...)
-	if race && long {
-		args = append(args, "-race")
-	}
-	if out, err := exec.Command("go", append(args, "runnel/cmd/runnel")...).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the server: %w\n%s", err, out)
-	}
-	return path, nil
 }
