@@ -121,6 +121,9 @@ func (c *Consumer) Pending() uint64 { return c.pending }
 // AckPending returns how many deliveries wait for an answer.
 func (c *Consumer) AckPending() int { return c.acks.live }
 
+// Retries reports whether what failed comes again when a policy says so, rather than at once.
+func (c *Consumer) Retries() bool { return c.retry != nil }
+
 // Resting returns how many of these rest: nobody has them, they come again by themselves at a time, and they take no
 // place of those that may wait for an answer.
 func (c *Consumer) Resting() int { return c.acks.notes.Resting() }

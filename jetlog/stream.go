@@ -103,9 +103,6 @@ func (s *Stream) Applied() uint64 { return s.applied }
 // same.
 func (s *Stream) Hash() uint64 { return s.hash }
 
-// Producers returns how far those are who number what they publish. It must not be changed.
-func (s *Stream) Producers() *producers.Table { return &s.producers }
-
 // NextExpiry returns when Expire has something to do at the earliest, 0 for never. It may be too early
 // by one Expire, never too late.
 func (s *Stream) NextExpiry(m Messages) (int64, error) {

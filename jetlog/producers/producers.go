@@ -66,13 +66,6 @@ func (t *Table) Note(name []byte, m Mark) {
 	t.marks[string(name)] = m
 }
 
-// Forget forgets a producer, and reports whether it was known. Its next message is its first.
-func (t *Table) Forget(name string) bool {
-	_, known := t.marks[name]
-	delete(t.marks, name)
-	return known
-}
-
 // Len returns how many producers are known.
 func (t *Table) Len() int { return len(t.marks) }
 

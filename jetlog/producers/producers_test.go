@@ -59,12 +59,6 @@ func TestFullTableKnowsThoseItHas(t *testing.T) {
 	if got, _ := table.Judge([]byte("17"), 2); got != producers.Next {
 		t.Errorf("a known producer: got verdict %d, want %d", got, producers.Next)
 	}
-	if !table.Forget("17") || table.Forget("17") {
-		t.Error("a producer is forgotten once")
-	}
-	if got, _ := table.Judge([]byte("new"), 1); got != producers.Next {
-		t.Errorf("a new producer with room: got verdict %d, want %d", got, producers.Next)
-	}
 }
 
 func TestSnapshot(t *testing.T) {

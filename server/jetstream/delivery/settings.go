@@ -49,6 +49,7 @@ func (s *Stream) settingsOf(c *jetlog.Consumer) *settings {
 	r := s.rules.Load()
 	if r == nil || r.common != c.Common() {
 		r = newRules(c.Common())
+		r.rests = c.Retries()
 		s.rules.Store(r)
 	}
 	return &settings{filter: c.Filter(), rules: r}
@@ -64,9 +65,6 @@ func newRules(cfg *config.Consumer) *rules {
 		priority: cfg.PriorityPolicy, groups: cfg.PriorityGroups, pinned: cfg.PriorityTimeout,
 		subject: cfg.DeliverSubject, queue: cfg.DeliverGroup, heartbeat: cfg.Heartbeat, flowControl: cfg.FlowControl,
 		rate: cfg.RateLimit / 8,
-	}
-	if own, err := cfg.Own(); err == nil {
-		r.rests = own.Retry != nil
 	}
 	if cfg.RateLimit > 0 {
 		r.rate = max(r.rate, 1)
