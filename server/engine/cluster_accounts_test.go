@@ -316,3 +316,33 @@ func TestRouteSlow(t *testing.T) {
 	close(gate)
 	all[0].awaitRemotes(global, "stuck", 1, 0)
 }
+
+// TestRouteScarce: while memory is scarce clients are cut off sooner, routes are not: what waits for another server gets there.
+func TestRouteScarce(t *testing.T) {
+	const most = 64 << 10
+	all := startCluster(t, clusterConfig{nodes: 2, pollers: 1, pool: 1, routes: func(int) engine.RouteConfig {
+		return engine.RouteConfig{WriteDeadline: time.Minute}
+	}})
+	gate := make(chan struct{})
+	var got atomic.Int64
+	all[1].engine.Subscribe(all[1].account(global), "stuck", "", func(*engine.Message) {
+		got.Add(1)
+		<-gate // holds up the poller, as nothing that behaves would
+	})
+	all[0].awaitRemotes(global, "stuck", 1, 0)
+	old := all[0].engine.Routes()[0].ID
+	all[0].engine.SetScarcity(engine.Scarcity{MostBytes: most})
+	from := all[0].connect()
+	payload, sent := strings.Repeat("x", 10<<10), int64(0)
+	until(t, "much waits for the route", func() bool {
+		from.pub("stuck", "", payload)
+		sent++
+		routes := all[0].engine.Routes()
+		return len(routes) != 1 || routes[0].ID != old || routes[0].PendingBytes > 4*most
+	})
+	close(gate)
+	until(t, "all has arrived", func() bool { return got.Load() == sent || all[0].engine.SlowConsumers() > 0 })
+	if routes := all[0].engine.Routes(); len(routes) != 1 || routes[0].ID != old || all[0].engine.SlowConsumers() > 0 {
+		t.Errorf("got %d of %d messages, and the route was closed", got.Load(), sent)
+	}
+}

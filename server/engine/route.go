@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"sync/atomic"
 	"time"
@@ -32,7 +33,9 @@ type route struct {
 func newRoute(e *Engine, l *mesh.Link) *route {
 	x := e.routing
 	r := &route{engine: e, link: l, told: make(map[uint32]string)}
-	r.Open(host{e}, &e.env, e.nextID.Add(1), r, l.Start, x.cfg.MaxPendingBytes)
+	// A limit of its own, since scarcity is not to cut it off: what waits for another server cannot be had again.
+	most := cmp.Or(x.cfg.MaxPendingBytes, e.settings.Load().MaxPendingBytes)
+	r.Open(host{e}, &e.env, e.nextID.Add(1), r, l.Start, most)
 	r.Deadline = x.cfg.WriteDeadline
 	r.set = peers.New(r, x.mayBeTold, x.cfg.Account)
 	return r

@@ -19,7 +19,7 @@ type RouteConfig struct {
 	Import, Export accounts.Rules
 	// WriteDeadline is how long a route may take nothing of what waits for it; 0 is that of Settings.
 	WriteDeadline time.Duration
-	// MaxPendingBytes may wait for one route; 0 is that of Settings.
+	// MaxPendingBytes may wait for one route, however scarce memory is; 0 is that of Settings when the route begins.
 	MaxPendingBytes int
 	// Witness returns who is shown the messages that are published on a subject in an account by clients of this server, or
 	// by the server itself, when all others have them; nil for nobody. It must be quick, and what it says of a subject holds as long

@@ -62,7 +62,7 @@ type pollTransport struct {
 	queued bool  // is in again
 	hangup bool  // the peer has ended its side: read until the end shows
 	until  int64 // parked until then, on the engine's clock; 0 when not
-	listed bool  // is in the poller's parked, where it may stay for a turn longer
+	listed bool  // is in the poller's parked, where it may stay when it was woken
 	ended  bool
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // parkBytes is how much may wait for a line before publishers to it are parked, or half of what may wait at most
-// if that is less; they go on when it has drained to a quarter of that, or after 2 ms.
+// if that is less; they go on when it has drained to a quarter of that, or after 2 ms, later while memory is scarce.
 const parkBytes = 512 << 10
 
 // Socket is what a Gate needs of a transport. Its methods are called with a lock held, do not block and call nobody.
