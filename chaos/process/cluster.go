@@ -118,8 +118,8 @@ func (c *Cluster) place() (Config, error) {
 	c.named++
 	name := fmt.Sprintf("n%d", c.named)
 	cfg := Config{
-		Name: name, Client: loopback(ports[0]), Monitor: loopback(ports[1]),
-		Cluster: clusterName, Peer: loopback(ports[2]), Hidden: !c.options.Direct, PingInterval: c.options.PingInterval,
+		Name: name, Client: Loopback(ports[0]), Monitor: Loopback(ports[1]),
+		Cluster: clusterName, Peer: Loopback(ports[2]), Hidden: !c.options.Direct, PingInterval: c.options.PingInterval,
 		Tags: []string{"server:" + name}, Extra: c.options.Extra,
 	}
 	if !c.options.WithoutStreams {
@@ -132,7 +132,7 @@ func (c *Cluster) place() (Config, error) {
 // takePorts returns some ports that no server of the cluster has had. c.mu is held.
 func (c *Cluster) takePorts(n int) (ports []int, err error) {
 	if c.options.FirstPort == 0 {
-		ports, err = freePorts(n, c.ports)
+		ports, err = FreePorts(n, c.ports)
 	} else {
 		for i := range n {
 			ports = append(ports, c.options.FirstPort+len(c.ports)+i)

@@ -14,9 +14,6 @@ func Faults(log string, expected ...*regexp.Regexp) ([]string, error) {
 // LastLines is the end of a text.
 func LastLines(text string, lines int) string { return lastLines(text, lines) }
 
-// FreePorts returns ports that nobody listens on, and that are not among some.
-func FreePorts(n int, taken []int) ([]int, error) { return freePorts(n, taken) }
-
 // FiguresOf reads a folder of /proc.
 func FiguresOf(dir string) (Figures, error) { return figuresOf(dir) }
 

@@ -26,7 +26,7 @@ func parent(dir string) {
 	if err != nil {
 		return
 	}
-	at := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports[i]) }
+	at := func(i int) string { return process.Loopback(ports[i]) }
 	s, err := process.New(dir, process.Config{Name: "n1", Client: at(0), Monitor: at(1)}, process.Program{Path: self}, nil)
 	if err != nil || s.Launch() != nil {
 		return

@@ -15,8 +15,8 @@ const (
 	portMax = 31000
 )
 
-// freePorts returns ports of the loopback address that nobody listens on, and that are not taken by who is down.
-func freePorts(n int, taken []int) ([]int, error) {
+// FreePorts returns ports of the loopback address that nobody listens on, and that are not taken by who is down.
+func FreePorts(n int, taken []int) ([]int, error) {
 	var listeners []net.Listener
 	defer func() {
 		for _, l := range listeners {
@@ -29,7 +29,7 @@ func freePorts(n int, taken []int) ([]int, error) {
 		if slices.Contains(taken, port) {
 			continue
 		}
-		l, err := net.Listen("tcp", loopback(port))
+		l, err := net.Listen("tcp", Loopback(port))
 		if err != nil {
 			continue
 		}
@@ -41,5 +41,5 @@ func freePorts(n int, taken []int) ([]int, error) {
 	return nil, errors.New("no free ports on the loopback address")
 }
 
-// loopback is a port of the loopback address.
-func loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
+// Loopback is the address of a port on the loopback interface.
+func Loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }

@@ -5,7 +5,6 @@ package process_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,7 +44,7 @@ func newRig(t *testing.T, orders ...string) rig {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	at := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports[i]) }
+	at := func(i int) string { return process.Loopback(ports[i]) }
 	cfg := process.Config{
 		Name: "n1", Client: at(0), Monitor: at(1), Peer: at(2), Cluster: "fake", StoreDir: filepath.Join(dir, "streams"),
 		Extra: order(orders...),

@@ -53,10 +53,3 @@ func TestPeak(t *testing.T) {
 		t.Errorf("got %+v, want 5 and 9", r.peak)
 	}
 }
-
-func TestFreePorts(t *testing.T) {
-	ports, err := freePorts(3)
-	if err != nil || len(ports) != 3 || ports[0] == ports[1] || ports[1] == ports[2] {
-		t.Errorf("got %q, %v, want three", ports, err)
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,7 +44,7 @@ type rig struct {
 }
 
 func newRig(dir string, o *Options, s Scenario) (*rig, error) {
-	ports, err := freePorts(2)
+	ports, err := process.FreePorts(2, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +57,7 @@ func newRig(dir string, o *Options, s Scenario) (*rig, error) {
 		limit = usualBudget
 	}
 	cfg := process.Config{
-		Name: "soak", Client: ports[0], Monitor: ports[1], StoreDir: filepath.Join(dir, "streams"),
+		Name: "soak", Client: process.Loopback(ports[0]), Monitor: process.Loopback(ports[1]), StoreDir: filepath.Join(dir, "streams"),
 		// More than any scenario opens, so that what ends first is the system's limit or the budget, not a setting.
 		Extra: "max_connections: 100000\n",
 	}
@@ -69,19 +68,6 @@ func newRig(dir string, o *Options, s Scenario) (*rig, error) {
 	}
 	r.server, err = process.New(dir, cfg, o.Program, nil)
 	return r, err
-}
-
-// freePorts returns addresses that nobody listens on.
-func freePorts(n int) (addresses []string, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("find a free port: %w", err)
-		}
-		defer l.Close()
-		addresses = append(addresses, l.Addr().String())
-	}
-	return addresses, nil
 }
 
 // play runs the scenario and judges what is left of it.
