@@ -12,19 +12,22 @@ const creditBytes = windowBytes / 4
 const leastBytes = creditBytes + chunkBytes
 
 // outstanding bounds what all streams from here together have on their way: bytes that were sent, or are about to be, and that nobody
-// has read.
+// has read, as far as the peers have told.
 type outstanding struct {
 	most int64 // 0 for no bound
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards what follows, and all shares
 	used    int64
 	changed chan struct{} // closed when there is more room; nil when nobody waits
 }
 
-// take waits until a stream, which tells how many bytes of its own are on their way, may send n more, or ctx ends.
-func (o *outstanding) take(ctx context.Context, own func() int64, n int64) error {
+// share is what one stream has on its way.
+type share struct{ bytes int64 }
+
+// take waits until a stream may send n bytes more, or ctx ends.
+func (o *outstanding) take(ctx context.Context, s *share, n int64) error {
 	for {
-		room := o.try(own(), n)
+		room := o.try(s, n)
 		if room == nil {
 			return ctx.Err()
 		}
@@ -37,11 +40,12 @@ func (o *outstanding) take(ctx context.Context, own func() int64, n int64) error
 }
 
 // try takes n bytes, or returns what tells that there is more room.
-func (o *outstanding) try(own, n int64) <-chan struct{} {
+func (o *outstanding) try(s *share, n int64) <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.most == 0 || own+n <= leastBytes || o.used+n <= o.most {
+	if o.most == 0 || s.bytes+n <= leastBytes || o.used+n <= o.most {
 		o.used += n
+		s.bytes += n
 		return nil
 	}
 	if o.changed == nil {
@@ -50,11 +54,13 @@ func (o *outstanding) try(own, n int64) <-chan struct{} {
 	return o.changed
 }
 
-// give gives n bytes back.
-func (o *outstanding) give(n int64) {
+// give gives n bytes back, or what the stream has if that is less.
+func (o *outstanding) give(s *share, n int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	n = min(n, s.bytes)
 	o.used -= n
+	s.bytes -= n
 	if o.changed != nil {
 		close(o.changed)
 		o.changed = nil

@@ -30,10 +30,10 @@ type source struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	more   chan struct{} // credit has come
+	share  share
 
 	mu      sync.Mutex // guards what follows
 	allowed uint64
-	sent    int64 // that was not read yet, as far as the peer has told
 }
 
 // handleFetch opens a stream for the peer.
@@ -83,8 +83,9 @@ func (l *lane) credit(id, more uint64) {
 	if s == nil {
 		return
 	}
-	n := int64(min(more, windowBytes))
-	s.settle(n, n)
+	more = min(more, windowBytes)
+	s.allow(more)
+	l.t.flight.give(&s.share, int64(more))
 	select {
 	case s.more <- struct{}{}:
 	default:
@@ -96,7 +97,7 @@ func (s *source) run(open FetchHandler, what []byte, offset int64) {
 	defer s.l.peer.opened.Add(-1)
 	defer s.cancel()
 	defer s.l.removeSource(s)
-	defer s.settle(math.MaxInt64, 0) // what the peer has not read it drops
+	defer s.l.t.flight.give(&s.share, math.MaxInt64) // what the peer has not read it drops
 	r, err := open(s.ctx, s.l.peer.node, what, offset)
 	if err != nil {
 		s.l.answer(s.id, false, nil, plain(err))
@@ -119,7 +120,7 @@ func (s *source) send(r io.Reader) error {
 		if err != nil {
 			return err
 		}
-		if err = s.reserve(n); err != nil {
+		if err = s.l.t.flight.take(s.ctx, &s.share, int64(n)); err != nil {
 			return err
 		}
 		f := s.l.t.newFrame(0)
@@ -130,11 +131,12 @@ func (s *source) send(r io.Reader) error {
 		start := len(b)
 		reserved := n
 		n, err = r.Read(b[start : start+n])
-		s.settle(int64(reserved-n), int64(-n))
+		s.l.t.flight.give(&s.share, int64(reserved-n))
 		if n > 0 {
 			if s.l.t.rate.wait(s.ctx, n) != nil {
 				return s.ctx.Err()
 			}
+			s.use(n)
 			f.mem = b[:start+n]
 			sealFrame(f.mem, 0, 0)
 			f.bufs, f.bytes = append(f.bufs, f.mem), len(f.mem)
@@ -169,35 +171,17 @@ func (s *source) wait() (int, error) {
 	}
 }
 
-// reserve waits until so many bytes may be on their way besides those of all streams that are.
-func (s *source) reserve(n int) error {
-	if err := s.l.t.flight.take(s.ctx, s.onWay, int64(n)); err != nil {
-		return err
-	}
+// allow lets so much more be sent.
+func (s *source) allow(n uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sent += int64(n)
-	return nil
+	s.allowed += n
 }
 
-// onWay is how much is on its way.
-func (s *source) onWay() int64 {
+func (s *source) use(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.sent
-}
-
-// settle notes that bytes are not on their way any more, and that so many more may be sent, or less.
-func (s *source) settle(arrived, allowed int64) { s.l.t.flight.give(s.note(arrived, allowed)) }
-
-// note is settle, and returns what is to be given back.
-func (s *source) note(arrived, allowed int64) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.allowed += uint64(allowed) // which wraps round
-	arrived = min(arrived, s.sent)
-	s.sent -= arrived
-	return arrived
+	s.allowed -= uint64(n)
 }
 
 // end says that there is no more, behind all chunks.
