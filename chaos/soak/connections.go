@@ -9,7 +9,7 @@ import (
 // ownDescriptors is how many this process needs beside connections.
 const ownDescriptors = 200
 
-// connections opens as many as there may be, and has all be reached.
+// connections opens as many as there may be, and publishes to all of them.
 func connections(ctx context.Context, r *rig) error {
 	n := r.load.Connections
 	if most := openFiles(); most > 0 && n > most-ownDescriptors {
@@ -20,7 +20,7 @@ func connections(ctx context.Context, r *rig) error {
 	return r.beside(ctx, func(ctx context.Context) error {
 		began := time.Now()
 		address := r.server.Config().Client
-		if err := many.joinAll(address, n, 128, func(i int) string { return fmt.Sprintf("SUB soak.each.%d 1\r\nSUB soak.all 2\r\n", i) }); err != nil {
+		if err := many.joinAll(ctx, address, n, 128, func(i int) string { return fmt.Sprintf("SUB soak.each.%d 1\r\nSUB soak.all 2\r\n", i) }); err != nil {
 			r.violated("of %d connections some were not accepted: %.200s", n, err)
 			return nil
 		}
@@ -44,11 +44,11 @@ func connections(ctx context.Context, r *rig) error {
 func storms(ctx context.Context, r *rig) error {
 	var all crowd
 	defer all.leave(true)
-	return r.beside(ctx, func(context.Context) error {
+	return r.beside(ctx, func(ctx context.Context) error {
 		var longest time.Duration
 		for i := range r.load.Storms {
 			began := time.Now()
-			err := all.joinAll(r.server.Config().Client, r.load.Clients, r.load.Clients, func(i int) string { return fmt.Sprintf("SUB soak.each.%d 1\r\n", i) })
+			err := all.joinAll(ctx, r.server.Config().Client, r.load.Clients, r.load.Clients, func(i int) string { return fmt.Sprintf("SUB soak.each.%d 1\r\n", i) })
 			longest = max(longest, time.Since(began))
 			if err != nil {
 				r.violated("storm %d: some clients did not get in: %.200s", i+1, err)

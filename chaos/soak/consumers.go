@@ -36,7 +36,7 @@ func slowSubscribers(ctx context.Context, r *rig) error {
 	var mute crowd
 	defer mute.leave(true)
 	address := r.server.Config().Client
-	if err := mute.joinAll(address, r.load.Consumers, 64, func(int) string { return "SUB soak.core 1\r\n" }); err != nil {
+	if err := mute.joinAll(ctx, address, r.load.Consumers, 64, func(int) string { return "SUB soak.core 1\r\n" }); err != nil {
 		return err
 	}
 	reader, err := connect(r.server.ClientURL())
@@ -102,17 +102,16 @@ func slowConsumers(ctx context.Context, r *rig) error {
 	defer mute.leave(true)
 	names := make([]string, r.load.Consumers)
 	for i := range names {
-		// The even ones ask, the odd ones are pushed to.
 		names[i] = fmt.Sprintf("mute%d", i)
-		if err := r.consumer(ctx, names[i], i%2 == 0); err != nil {
+		if err := r.consumer(ctx, names[i], i); err != nil {
 			return err
 		}
 	}
-	err := mute.joinAll(r.server.Config().Client, len(names), 64, func(i int) string {
-		say := fmt.Sprintf("SUB soak.to.%d 1\r\n", i)
-		if i%2 == 0 {
+	err := mute.joinAll(ctx, r.server.Config().Client, len(names), 64, func(i int) string {
+		say := fmt.Sprintf("SUB %s 1\r\n", muteSubject(i))
+		if asks(i) {
 			const ask = `{"batch":100000,"expires":600000000000}`
-			say += fmt.Sprintf("PUB $JS.API.CONSUMER.MSG.NEXT.%s.%s soak.to.%d %d\r\n%s\r\n", streamName, names[i], i, len(ask), ask)
+			say += fmt.Sprintf("PUB $JS.API.CONSUMER.MSG.NEXT.%s.%s %s %d\r\n%s\r\n", streamName, names[i], muteSubject(i), len(ask), ask)
 		}
 		return say
 	})
@@ -142,14 +141,20 @@ func slowConsumers(ctx context.Context, r *rig) error {
 	return err
 }
 
-// consumer makes one that is asked, or one that pushes.
-func (r *rig) consumer(ctx context.Context, name string, pull bool) error {
+// muteSubject is where one of the clients that do not read gets its messages.
+func muteSubject(i int) string { return fmt.Sprintf("soak.to.%d", i) }
+
+// asks reports whether one of these clients asks for messages; the others are pushed to.
+func asks(i int) bool { return i%2 == 0 }
+
+// consumer makes the one of such a client.
+func (r *rig) consumer(ctx context.Context, name string, i int) error {
 	cfg := jetstream.ConsumerConfig{Durable: name, AckPolicy: jetstream.AckNonePolicy, MaxWaiting: 512}
-	if pull {
+	if asks(i) {
 		_, err := r.ledger.js.CreateConsumer(ctx, streamName, cfg)
 		return err
 	}
-	cfg.MaxWaiting, cfg.DeliverSubject = 0, "soak.to."+name[len("mute"):]
+	cfg.MaxWaiting, cfg.DeliverSubject = 0, muteSubject(i)
 	_, err := r.ledger.js.CreatePushConsumer(ctx, streamName, cfg)
 	return err
 }

@@ -2,6 +2,7 @@ package soak
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -16,24 +17,33 @@ type crowd struct {
 	conns []*net.TCPConn
 }
 
-// join opens a connection, says what is to be said, and waits until the server has heard it.
+// join opens a connection, says what is to be said, and waits until the server has heard it. A client that does not get in is gone.
 func (c *crowd) join(address, say string) error {
 	conn, err := net.DialTimeout("tcp", address, answerTime)
 	if err != nil {
 		return err
 	}
 	tcp := conn.(*net.TCPConn)
+	if err := enter(tcp, say); err != nil {
+		_ = tcp.Close() // nothing is expected of it
+		return err
+	}
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.conns = append(c.conns, tcp)
-	c.mu.Unlock()
+	return nil
+}
+
+// enter says what a client has to say, and waits until the server has heard it.
+func enter(conn *net.TCPConn, say string) error {
 	// What the system would read for who does not read is not what this is about.
-	if err := errors.Join(tcp.SetReadBuffer(4<<10), tcp.SetDeadline(time.Now().Add(startTime))); err != nil {
+	if err := errors.Join(conn.SetReadBuffer(4<<10), conn.SetDeadline(time.Now().Add(startTime))); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(tcp, "CONNECT {\"verbose\":false}\r\n%sPING\r\n", say); err != nil {
+	if _, err := fmt.Fprintf(conn, "CONNECT {\"verbose\":false}\r\n%sPING\r\n", say); err != nil {
 		return err
 	}
-	for lines := bufio.NewReaderSize(tcp, 512); ; {
+	for lines := bufio.NewReaderSize(conn, 512); ; {
 		line, err := lines.ReadString('\n')
 		switch {
 		case err != nil:
@@ -41,30 +51,31 @@ func (c *crowd) join(address, say string) error {
 		case strings.HasPrefix(line, "-ERR"):
 			return errors.New(strings.TrimSpace(line))
 		case strings.HasPrefix(line, "PONG"):
-			return tcp.SetDeadline(time.Time{})
+			return conn.SetDeadline(time.Time{})
 		}
 	}
 }
 
 // joinAgain is join for a client that comes again when it does not get in, as clients do.
-func (c *crowd) joinAgain(address, say string) (err error) {
-	for end := time.Now().Add(startTime); time.Now().Before(end); {
-		if err = c.join(address, say); err == nil {
-			return nil
-		}
-	}
+func (c *crowd) joinAgain(ctx context.Context, address, say string) (err error) {
+	limited, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	until(limited, func() bool {
+		err = c.join(address, say)
+		return err == nil
+	})
 	return err
 }
 
 // joinAll opens connections, some at the same time, each of which says what say returns for it.
-func (c *crowd) joinAll(address string, n, together int, say func(i int) string) error {
+func (c *crowd) joinAll(ctx context.Context, address string, n, together int, say func(i int) string) error {
 	var joining sync.WaitGroup
 	errs := make([]error, n)
 	places := make(chan struct{}, together)
 	for i := range n {
 		places <- struct{}{}
 		joining.Go(func() {
-			errs[i] = c.joinAgain(address, say(i))
+			errs[i] = c.joinAgain(ctx, address, say(i))
 			<-places
 		})
 	}

@@ -40,19 +40,19 @@ func connect(url string) (*nats.Conn, error) {
 
 // openLedger connects with a server that has no stream of that name yet, and makes it.
 func openLedger(ctx context.Context, url string) (*ledger, error) {
-	l := &ledger{url: url, acked: make(map[string]uint64)}
-	var err error
-	if l.nc, err = connect(url); err != nil {
+	nc, err := connect(url)
+	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	if l.js, err = jetstream.New(l.nc); err != nil {
-		return nil, err
+	js, err := jetstream.New(nc)
+	if err == nil {
+		_, err = js.CreateStream(ctx, jetstream.StreamConfig{Name: streamName, Subjects: []string{subject}})
 	}
-	_, err = l.js.CreateStream(ctx, jetstream.StreamConfig{Name: streamName, Subjects: []string{subject}})
 	if err != nil {
+		nc.Close()
 		return nil, fmt.Errorf("create the stream: %w", err)
 	}
-	return l, nil
+	return &ledger{url: url, nc: nc, js: js, acked: make(map[string]uint64)}, nil
 }
 
 func (l *ledger) close() { l.nc.Close() }

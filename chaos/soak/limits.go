@@ -111,7 +111,7 @@ func descriptors(ctx context.Context, r *rig) error {
 func memory(ctx context.Context, r *rig) error {
 	var mute crowd
 	defer mute.leave(true)
-	if err := mute.joinAll(r.server.Config().Client, r.load.Consumers, 64, func(int) string { return "SUB soak.core 1\r\n" }); err != nil {
+	if err := mute.joinAll(ctx, r.server.Config().Client, r.load.Consumers, 64, func(int) string { return "SUB soak.core 1\r\n" }); err != nil {
 		return err
 	}
 	publishing, stop := context.WithTimeout(ctx, r.load.Length)

@@ -24,7 +24,7 @@ type Options struct {
 type Load struct {
 	Length      time.Duration // of what lasts
 	Consumers   int           // that do not read
-	Connections int           // at a time; fewer where not so many files may be open
+	Connections int           // at a time; not runnable where not so many files may be open
 	Clients     int           // that reconnect at once
 	Storms      int           // of those
 	BudgetBytes int64         // for the server in the scenario of memory
