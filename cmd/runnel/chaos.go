@@ -55,18 +55,13 @@ func (f *chaosFlags) register(flags *flag.FlagSet) {
 	flags.BoolVar(&o.SyncAlways, "sync-always", false, "have nats-server sync each message before it acknowledges (runnel always does)")
 	flags.StringVar(&f.dir, "dir", "", "`folder` for servers, history and report (default: a new one among the temporary files)")
 	flags.BoolVar(&f.keep, "keep", false, "keep the servers' folders when nothing is wrong")
-	flags.BoolVar(&f.list, "list", false, "list workloads and faults")
+	flags.BoolVar(&f.list, "list", false, "list workloads, faults and conditions")
 }
 
 // complete turns the flags into options.
 func (f *chaosFlags) complete(ctx context.Context) (o chaos.Options, err error) {
 	o = f.options
-	if f.program == "" {
-		if f.program, err = os.Executable(); err != nil {
-			return o, fmt.Errorf("find this program: %w", err)
-		}
-	}
-	if o.Program, err = processes.Find(ctx, f.program); err != nil {
+	if o.Program, err = serverProgram(ctx, f.program); err != nil {
 		return o, err
 	}
 	if f.workloads != "all" {
@@ -86,14 +81,25 @@ func (f *chaosFlags) complete(ctx context.Context) (o chaos.Options, err error) 
 	return o, err
 }
 
-// command is what to type to have the same campaign again.
-func (f *chaosFlags) command(o chaos.Options) string {
-	if o.Condition != "" {
-		return fmt.Sprintf("runnel chaos -server %s -condition %s -rounds %d -fault %v -workloads %s -rate %g -clients %d -seed %d -sync-always=%t",
-			filepath.Base(f.program), o.Condition, o.Rounds, o.Fault, f.workloads, o.Rate, o.Processes, o.Seed, o.SyncAlways)
+// serverProgram is the program of a server at a path; this one if there is none.
+func serverProgram(ctx context.Context, path string) (processes.Program, error) {
+	if path == "" {
+		var err error
+		if path, err = os.Executable(); err != nil {
+			return processes.Program{}, fmt.Errorf("find this program: %w", err)
+		}
 	}
-	return fmt.Sprintf("runnel chaos -server %s -servers %d -replicas %d -length %v -workloads %s -faults %s -fault %v -quiet %v -rate %g -clients %d -seed %d -sync-always=%t",
-		filepath.Base(f.program), o.Servers, o.Replicas, o.Length, f.workloads, f.faults, o.Fault, o.Quiet, o.Rate, o.Processes, o.Seed, o.SyncAlways)
+	return processes.Find(ctx, path)
+}
+
+// command is what to type to have the same campaign again, with a program of that name at hand.
+func (f *chaosFlags) command(o chaos.Options) string {
+	plan := fmt.Sprintf("-servers %d -replicas %d -length %v -faults %s -quiet %v", o.Servers, o.Replicas, o.Length, f.faults, o.Quiet)
+	if o.Condition != "" {
+		plan = fmt.Sprintf("-condition %s -rounds %d", o.Condition, o.Rounds)
+	}
+	return fmt.Sprintf("runnel chaos -server %s %s -fault %v -workloads %s -rate %g -clients %d -seed %d -liveness %v -sync-always=%t",
+		filepath.Base(o.Program.Path), plan, o.Fault, f.workloads, o.Rate, o.Processes, o.Seed, o.Liveness, o.SyncAlways)
 }
 
 // chaosCommand runs "runnel chaos".

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	processes "runnel/chaos/process"
 	"runnel/chaos/soak"
 )
 
@@ -35,12 +34,7 @@ func (f *soakFlags) register(flags *flag.FlagSet) {
 
 // options turns the flags into options.
 func (f *soakFlags) options(ctx context.Context) (o soak.Options, err error) {
-	if f.program == "" {
-		if f.program, err = os.Executable(); err != nil {
-			return o, fmt.Errorf("find this program: %w", err)
-		}
-	}
-	if o.Program, err = processes.Find(ctx, f.program); err != nil {
+	if o.Program, err = serverProgram(ctx, f.program); err != nil {
 		return o, err
 	}
 	o.Load = soak.Short()
