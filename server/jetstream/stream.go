@@ -97,7 +97,7 @@ func (t *stream) begin() {
 		Admit:     t.admit,
 		Now:       t.clock.Now,
 	})
-	t.deliver = s.delivery.OpenAt(t.account.account, t.log, t.clock)
+	t.deliver = s.delivery.Open(t.account.account, t.log, t.clock)
 	t.sources = s.sourcing.Open(t.account.account, t.log, sourcing.Hooks{
 		Stored:    t.copied,
 		Withdrawn: t.withdrawn,

@@ -109,7 +109,7 @@ func benchmarkPull(b *testing.B, ack config.Ack, batch int) {
 	w.pool = delivery.New(delivery.Config{
 		Outlet: func() delivery.Outlet { return s }, Watch: w.net.watch, Events: w.events,
 	})
-	w.stream = w.pool.Open(w.account, w.log)
+	w.stream = w.pool.Open(w.account, w.log, nil)
 	defer w.close()
 	payload := make([]byte, 128)
 	var left sync.WaitGroup
@@ -203,7 +203,7 @@ func BenchmarkManyConsumers(b *testing.B) {
 			w.pool = delivery.New(delivery.Config{
 				Outlet: func() delivery.Outlet { return s }, Watch: w.net.watch, Events: w.events,
 			})
-			w.stream = w.pool.Open(w.account, w.log)
+			w.stream = w.pool.Open(w.account, w.log, nil)
 			defer w.close()
 			many(b, w, n)
 			w.net.subscribe("inbox")

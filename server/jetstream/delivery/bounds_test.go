@@ -30,7 +30,7 @@ func TestMailboxIsBounded(t *testing.T) {
 		w.pool = delivery.New(delivery.Config{
 			Workers: 1, Outlet: func() delivery.Outlet { return g }, Watch: w.net.watch, Events: w.events,
 		})
-		w.stream = w.pool.Open(w.account, w.log)
+		w.stream = w.pool.Open(w.account, w.log, nil)
 		w.net.subscribe("inbox")
 		w.net.subscribe("bad")
 		w.publish("s.a", "1", "2")

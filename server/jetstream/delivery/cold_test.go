@@ -27,7 +27,7 @@ func coldRead(t *testing.T, w *world, far bool) {
 		Workers: 1, Outlet: func() delivery.Outlet { return &stage{clients: c} }, Events: w.events,
 		Watch: func(_ *accounts.Account, _, _ string, changed func(bool)) func() { changed(true); return func() {} },
 	})
-	w.stream = w.pool.Open(w.account, w.log)
+	w.stream = w.pool.Open(w.account, w.log, nil)
 	for _, name := range []string{"first", "second", "third"} {
 		cfg := explicit()
 		cfg.Name = name

@@ -1,9 +1,9 @@
 // Package delivery sends what streams have to those who consume it.
 //
 //	pool := delivery.New(delivery.Config{Outlet: ..., Watch: ..., Events: ...})
-//	deliveries := pool.Open(account, log)    // for all consumers that the log has
-//	deliveries.Stored(subject, sequence)     // after each publish that was applied
-//	deliveries.Pull("consumer", request)     // and Ack, FlowControl, as they come in
+//	deliveries := pool.Open(account, log, clock) // for all consumers that the log has
+//	deliveries.Stored(subject, sequence)         // after each publish that was applied
+//	deliveries.Pull("consumer", request)         // and Ack, FlowControl, as they come in
 //
 // # Who does what
 //

@@ -361,7 +361,7 @@ func (w *world) open() {
 		Logger: slog.New(slog.NewTextHandler(w.logged, nil)),
 		Ticket: func() string { w.tickets++; return fmt.Sprintf("ticket%d", w.tickets) },
 	})
-	w.stream = w.pool.Open(w.account, w.log)
+	w.stream = w.pool.Open(w.account, w.log, nil)
 }
 
 // close ends all, and checks the stream.

@@ -85,7 +85,7 @@ func TestParallel(t *testing.T) {
 		Workers: 3, Outlet: func() delivery.Outlet { return &stage{clients: c} }, Events: w.events,
 		Watch: func(_ *accounts.Account, _, _ string, changed func(bool)) func() { changed(true); return func() {} },
 	})
-	w.stream = w.pool.Open(w.account, w.log)
+	w.stream = w.pool.Open(w.account, w.log, nil)
 	for i := range consumers {
 		cfg := explicit()
 		cfg.Name, cfg.MaxAckPending = fmt.Sprintf("c%d", i), 50

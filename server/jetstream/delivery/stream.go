@@ -54,13 +54,9 @@ type Stream struct {
 	closed    bool
 }
 
-// Open begins to deliver for all consumers that the log has. On a closed pool the stream is closed from the start.
-func (p *Pool) Open(a *accounts.Account, log Log) *Stream {
-	return p.OpenAt(a, log, nil)
-}
-
-// OpenAt is [Pool.Open] of a stream that has its own time.
-func (p *Pool) OpenAt(a *accounts.Account, log Log, c *clock.Clock) *Stream {
+// Open begins to deliver for all consumers that the log has, by the time of the stream; nil for that of the pool. On a closed pool the
+// stream is closed from the start.
+func (p *Pool) Open(a *accounts.Account, log Log, c *clock.Clock) *Stream {
 	s := &Stream{pool: p, account: a, log: log, clock: c, interest: newInterest(), consumers: make(map[string]*consumer)}
 	s.overdue.stream = s
 	if !p.enter(s) {
