@@ -87,14 +87,15 @@ func of(bytes int64, origin Origin) Budget {
 
 func aside(bytes int64) int64 { return min(max(bytes/10, asideLeast), asideMost) }
 
-// Apply has Go collect its garbage so that the goal is kept, unless GOMEMLIMIT has told it something: that is the goal then. It
-// returns the budget as it is in force. It concerns the whole process.
+// Apply has Go collect its garbage so that the goal is kept, unless GOMEMLIMIT has told it something below the budget: that is the
+// goal then. More than the budget would have the process killed before anything is collected. It returns the budget as it is in force.
+// It concerns the whole process.
 func (b Budget) Apply() Budget {
 	if b.Bytes == 0 {
 		return b
 	}
-	if told := debug.SetMemoryLimit(-1); told != math.MaxInt64 {
-		b.GoalBytes = min(told, b.Bytes)
+	if told := debug.SetMemoryLimit(-1); told < b.Bytes {
+		b.GoalBytes = told
 		return b
 	}
 	debug.SetMemoryLimit(b.GoalBytes)

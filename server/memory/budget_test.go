@@ -128,7 +128,7 @@ func TestGiven(t *testing.T) {
 	}
 }
 
-// TestApply: Go is told, unless it was told something before.
+// TestApply: Go is told, unless it was told something before that is less than there is.
 func TestApply(t *testing.T) {
 	before := debug.SetMemoryLimit(math.MaxInt64)
 	defer debug.SetMemoryLimit(before)
@@ -145,6 +145,10 @@ func TestApply(t *testing.T) {
 	debug.SetMemoryLimit(3 << 30)
 	if got := b.Apply(); got.GoalBytes != 3<<30 || debug.SetMemoryLimit(-1) != 3<<30 {
 		t.Errorf("after GOMEMLIMIT: got %+v, want its goal", got)
+	}
+	debug.SetMemoryLimit(5 << 30)
+	if got := b.Apply(); got != b || debug.SetMemoryLimit(-1) != b.GoalBytes {
+		t.Errorf("after a GOMEMLIMIT above the budget: got %+v and a limit of %d, want %+v", got, debug.SetMemoryLimit(-1), b)
 	}
 }
 
