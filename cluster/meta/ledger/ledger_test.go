@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -132,6 +133,18 @@ func TestDamage(t *testing.T) {
 			clear(b[at : at+page])
 			try(fmt.Sprintf("page %d zeroed", at/page), b)
 		}
+	}
+	for at := 2 * page; at+page <= len(last); at += page {
+		b := bytes.Clone(last)
+		b[at+12] ^= 1
+		try(fmt.Sprintf("page %d longer or shorter", at/page), b)
+		if b[at+8] != 1 || b[at+10] < 2 { // it has pages below it
+			continue
+		}
+		b = bytes.Clone(last)
+		second := at + 2*16
+		b[second+int(binary.LittleEndian.Uint32(b[second:]))+7] ^= 1
+		try(fmt.Sprintf("another key for the second page below page %d", at/page), b)
 	}
 	for at := page; at < len(last); at += 7 * page / 2 {
 		try(fmt.Sprintf("cut at byte %d", at), last[:at])
