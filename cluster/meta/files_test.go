@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -357,6 +359,29 @@ func TestOnDisk(t *testing.T) {
 		}
 		if err := m.Await(t.Context(), 1<<60); !errors.Is(err, meta.ErrClosed) {
 			t.Errorf("it is closed: %v", err)
+		}
+	}
+}
+
+// TestLogRefused: who cannot open the log is told to give the server up only if the log is damaged.
+func TestLogRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		spoil  func(path string) error
+		giveUp bool
+	}{
+		"damaged":        {func(path string) error { return os.WriteFile(path, make([]byte, 1<<15), 0o600) }, true},
+		"cannot be read": {func(path string) error { return os.Symlink(path, path) }, false},
+	} {
+		dir := t.TempDir()
+		if err := test.spoil(filepath.Join(dir, "log")); err != nil {
+			t.Fatal(err)
+		}
+		m, err := meta.Open(alone(dir))
+		if err == nil {
+			_ = m.Close()
+			t.Errorf("%s: it is opened", name)
+		} else if got := strings.Contains(err.Error(), "remove its whole"); got != test.giveUp {
+			t.Errorf("%s: %v; to be given up: %t, want %t", name, err, got, test.giveUp)
 		}
 	}
 }

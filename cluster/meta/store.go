@@ -18,9 +18,12 @@ const logFile = "log"
 // openLedger opens the file.
 func openLedger(dir string) (Store, error) {
 	s, err := ledger.Open(filepath.Join(dir, logFile))
-	if err != nil {
+	if errors.Is(err, ledger.ErrDamaged) {
 		return nil, fmt.Errorf("the log of the meta group is not what was written, so this server may have forgotten how it voted: "+
 			"remove its whole JetStream directory, so that it can join as a new one: %w", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the log of the meta group: %w", err)
 	}
 	return s, nil
 }
