@@ -65,8 +65,8 @@ type member struct {
 	todo    []func()
 }
 
-// newWorld starts servers, the first of which leads the meta group.
-func newWorld(t testing.TB, n int) *world {
+// newWorld starts servers, the first of which leads the meta group; tune changes how their services are opened.
+func newWorld(t testing.TB, n int, tune ...func(*jetstream.Config)) *world {
 	t.Helper()
 	w := &world{t: t, streams: map[string]*clustered.Assignment{}, groups: map[uint64]*group{}, nextID: 1 << 40}
 	registry := accounts.NewRegistry()
@@ -95,7 +95,7 @@ func newWorld(t testing.TB, n int) *world {
 	var accepting sync.WaitGroup
 	accepting.Go(w.accept)
 	for i := range n {
-		w.members = append(w.members, w.join(i))
+		w.members = append(w.members, w.join(i, tune))
 	}
 	t.Cleanup(func() {
 		for _, g := range w.allGroups() {
@@ -115,7 +115,7 @@ func newWorld(t testing.TB, n int) *world {
 }
 
 // join starts a server.
-func (w *world) join(i int) *member {
+func (w *world) join(i int, tune []func(*jetstream.Config)) *member {
 	m := &member{node: clustered.Node{ID: fmt.Sprintf("node000%d", i+1), Name: fmt.Sprintf("n%d", i+1)}, world: w, number: i}
 	m.tags = []string{fmt.Sprintf("rack%d", i+1), "all"}
 	var err error
@@ -123,10 +123,14 @@ func (w *world) join(i int) *member {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	m.service = jetstream.New(jetstream.Config{
+	cfg := jetstream.Config{
 		Store: m.store, Engine: w.engine, System: w.policy.System, ServerName: m.node.Name, ServerID: "ID" + m.node.Name, Version: "2.15.2",
 		Cluster: m, Limits: jetstream.Limits{MaxMemoryBytes: -1, MaxStoreBytes: -1},
-	})
+	}
+	for _, change := range tune {
+		change(&cfg)
+	}
+	m.service = jetstream.New(cfg)
 	m.service.SetAccounts([]jetstream.AccountConfig{
 		{Account: w.policy.Account("A"), Limits: quota.Unlimited()}, {Account: w.policy.System()},
 	})

@@ -189,11 +189,11 @@ func (t *stream) take(m *engine.Message) {
 	} else {
 		taken = t.ingest.TakeTraced(m.Subject, m.Reply, m.Header, m.Payload, m.Trace)
 	}
-	if !taken {
+	if taken {
+		m.AtEnd(t.ingest)
+	} else {
 		m.Press()
-		return
 	}
-	m.AtEnd(t.ingest)
 	if hold := t.account.service.hold(m); hold > 0 {
 		m.Hold(hold)
 	}
