@@ -75,7 +75,7 @@ func (h *Replicas) serveVerify(_ context.Context, _ string, request []byte) ([]b
 	}
 	h.spawn(func() {
 		defer r.verifying.Store(false)
-		_ = t.Scrub() // Harm tells
+		t.Scrub(r.h.ctx)
 	})
 	return nil, nil
 }

@@ -128,6 +128,14 @@ func TestFlippedBits(t *testing.T) {
 			t.Errorf("found %+v, %v", found, err)
 		}
 		s := open(t, cfg)
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if s.Stream("A", "A").Scrub(ended); s.Stream("A", "A").Harm() != nil {
+			t.Errorf("scrub of A that was to end before: %v", s.Stream("A", "A").Harm())
+		}
+		if s.Stream("A", "A").Scrub(t.Context()); s.Stream("A", "A").Harm() == nil {
+			t.Error("scrub of A finds nothing")
+		}
 		var damage *store.StreamDamage
 		if _, err := s.Stream("A", "A").Load(31); !errors.As(err, &damage) || damage.File != name || damage.First > 31 || damage.Last < 31 {
 			t.Errorf("message 31: %v", err)

@@ -57,7 +57,7 @@ func (s *Store) giveUp(t *Stream, r *replica) error {
 	return nil
 }
 
-// Wipe makes a replica that is halted one that waits for a state from elsewhere, in one record of the manifest: what it had
+// Wipe makes a replica that is halted, or has damaged files, one that waits for a state from elsewhere, in one record of the manifest: what it had
 // is gone, its votes included, so it must join its group as a new member. It returns the stream that is there
 // instead.
 func (s *Store) Wipe(t *Stream) (*Stream, error) {

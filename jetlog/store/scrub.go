@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"slices"
@@ -56,13 +57,13 @@ func (s *Store) Scrub() error {
 	return errors.Join(errs...)
 }
 
-// Scrub verifies the files of the stream, as Store.Scrub does with all.
-func (t *Stream) Scrub() error {
-	var errs []error
+// Scrub verifies the files of the stream, until ctx ends. Harm tells what is found.
+func (t *Stream) Scrub(ctx context.Context) {
 	for _, p := range t.files() {
-		errs = append(errs, t.store.ScrubFile(p.File.File))
+		if ctx.Err() == nil {
+			_ = t.store.ScrubFile(p.File.File)
+		}
 	}
-	return errors.Join(errs...)
 }
 
 // ScrubFile verifies a file through a handle of its own and past all caches.
