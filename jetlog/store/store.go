@@ -32,7 +32,7 @@ type Config struct {
 	FS  vfs.FS // default vfs.Disk
 	Dir string // required; made if it is missing
 
-	// Policy is what results wait for, unless the metadata of a stream say otherwise: a sync by default.
+	// Policy is what results wait for, unless the metadata of a stream say otherwise: a sync by default, and for replicas always.
 	Policy   wal.Policy
 	Interval time.Duration // between syncs with the policy wal.Interval; default 100 ms
 
