@@ -104,7 +104,7 @@ func (c *campaign) report(ctx context.Context, ops []history.Operation) *report.
 		Machine: fmt.Sprintf("%s/%s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()), Servers: c.Servers, Replicas: c.Replicas,
 		Settings: []report.Setting{
 			{Name: "workloads", Value: strings.Join(c.Workloads, ",")},
-			{Name: "load", Value: c.Length.String()},
+			{Name: "load", Value: c.howLong()},
 			{Name: "operations a second of each workload", Value: fmt.Sprint(c.Rate)},
 			{Name: "clients of each workload", Value: fmt.Sprint(c.Processes)},
 			{Name: "sync_interval: always", Value: fmt.Sprint(c.SyncAlways)},
@@ -218,7 +218,7 @@ func (c *campaign) harm(ctx context.Context) error {
 	if c.Condition != "" {
 		length = conditionMax
 	}
-	c.Tell(fmt.Sprintf("%d workloads for %v, %d faults, seed %d", len(c.loads), length, len(c.plan), c.Seed))
+	c.Tell(fmt.Sprintf("%d workloads for %s, %d faults, seed %d", len(c.loads), c.howLong(), len(c.plan), c.Seed))
 	limited, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
 	// The plan of a seed may end before the load does, which then goes on with a cluster that is well; and the load ends in the middle of a

@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +110,9 @@ func TestPlansOfConditions(t *testing.T) {
 	damages := make(map[string]bool)
 	for _, c := range chaos.Conditions() {
 		plan := chaos.PlanOf(c, 3)
+		if again := chaos.PlanOf(c, 3); !reflect.DeepEqual(again, plan) {
+			t.Errorf("%s: got %v and %v, want the same plan", c.Name, plan, again)
+		}
 		var free time.Duration // when the fault before is over
 		for _, s := range plan {
 			if s.At < free || s.For <= 0 {

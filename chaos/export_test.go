@@ -15,6 +15,9 @@ func Complete(o Options) (Options, error) { return o.complete() }
 // Schedule is what a report calls the plan of options.
 func Schedule(o Options) string { return o.schedule() }
 
+// HowLong is what a report calls the length of the load.
+func HowLong(o Options) string { return o.howLong() }
+
 // PlanFor is what options have done to a cluster that can do some kinds of faults.
 func PlanFor(o Options, kinds []fault.Kind) []fault.Step { return o.planOf(kinds) }
 

@@ -142,6 +142,14 @@ func (o Options) fixed() []fault.Step {
 	return c.plan(o.Rounds, o.Fault)
 }
 
+// howLong is how long the load lasts, in words.
+func (o Options) howLong() string {
+	if o.Condition != "" {
+		return "as long as the plan takes"
+	}
+	return o.Length.String()
+}
+
 // schedule is what the report calls the plan.
 func (o Options) schedule() string {
 	if o.Condition != "" {

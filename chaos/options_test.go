@@ -59,6 +59,9 @@ func TestDefaults(t *testing.T) {
 			if got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
+			if got, want := chaos.HowLong(o), test.want.length.String(); (got == want) != (o.Condition == "") {
+				t.Errorf("the load lasts %q, and its length is %s", got, want)
+			}
 			o.Tell("nobody listens") // and nothing happens
 			if again, err := chaos.Complete(o); err != nil || chaos.Schedule(again) != chaos.Schedule(o) || again.Servers != o.Servers {
 				t.Errorf("completed twice: got %+v, %v", again, err)

@@ -69,10 +69,12 @@ func (r *Runner) forget(memories []memory) error {
 	err := errors.Join(process.Each(servers, (*process.Server).Pause), process.Each(servers, (*process.Server).Kill))
 	for _, m := range memories {
 		lost, failed := m.disk.Forget()
-		if errors.Is(failed, disk.ErrSynced) {
+		switch {
+		case failed == nil:
+			r.note(fmt.Sprintf("%s: %s", m.server.Name(), lost))
+		case errors.Is(failed, disk.ErrSynced):
 			failed = fmt.Errorf("not runnable here: %w", failed)
 		}
-		r.note(fmt.Sprintf("%s: %s", m.server.Name(), lost))
 		err = errors.Join(err, failed)
 	}
 	return err

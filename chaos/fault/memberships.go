@@ -43,6 +43,7 @@ func replaceCut(ctx context.Context, r *Runner, s Step, servers []*process.Serve
 	return errors.Join(err, r.settle(ctx))
 }
 
+// replaceCutKill kills a third while the second is still cut off: of a stream that these three had only the new one is there then.
 func replaceCutKill(ctx context.Context, r *Runner, s Step, servers []*process.Server) error {
 	part(r.Cluster, servers[1:2])
 	err := r.replaceOne(ctx, servers[0])

@@ -18,7 +18,7 @@ type holding struct {
 }
 
 // agree waits until all replicas of a stream show the same: a leader knows what they have, not what of it they have carried out. It takes a
-// quarter of the time that there is at most; those that cannot be asked are left out.
+// quarter of the time that there is at most. One that cannot be asked all that time is one that does not show the same.
 func (l *load) agree(ctx context.Context, r rest) error {
 	if len(r.nodes) < 2 {
 		return nil
