@@ -169,6 +169,35 @@ func TestVoteAfterBirth(t *testing.T) {
 	})
 }
 
+// TestFirstVoteAfterBirth has members give the first vote that they keep to whom they have been born with: it is kept as a whole, since what
+// birth says is gone with the place.
+func TestFirstVoteAfterBirth(t *testing.T) {
+	inBirth(t, func(t *testing.T, c *cluster, first *node, others []*node) {
+		campaign(t, first)
+		c.fill(1)
+		first.crash()
+		first.start()
+		campaign(t, first)
+		c.until("the first member leads again", func() bool { return first.group().Status().Leads && first.group().Status().Term == 2 })
+		voted := 0
+		for _, n := range others {
+			n.crash()
+			l := n.disk.open()
+			if v := l.Value("LastVoteTerm"); len(v) == 8 && binary.LittleEndian.Uint64(v) == 2 {
+				voted++
+				if got := string(l.Value("LastVoteCand")); got != first.name {
+					t.Errorf("%s has kept that it has voted in term 2 for %q, want %q", n.name, got, first.name)
+				}
+			}
+			n.start()
+		}
+		if voted == 0 {
+			t.Error("nobody knows after a power cut that it has voted in term 2")
+		}
+		c.settle()
+	})
+}
+
 // TestFirst tells births from other places.
 func TestFirst(t *testing.T) {
 	later := group.Birth([]string{"b", "a"})
