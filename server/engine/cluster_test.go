@@ -53,7 +53,7 @@ func startCluster(t testing.TB, cfg clusterConfig) []*node {
 			t.Fatal(err)
 		}
 		meshed := mesh.Config{
-			Self:     mesh.Member{ID: fmt.Sprint("ID", i), Name: fmt.Sprint("N", i), Cluster: "C", RouteURL: listener.Addr().String()},
+			Self:     mesh.Member{ID: fmt.Sprint("ID", i), Name: fmt.Sprint("N", i), Node: fmt.Sprint("node", i), Cluster: "C", RouteURL: listener.Addr().String()},
 			Listener: listener, PoolSize: cfg.pool, Accounts: cfg.pinned, Compression: cfg.compress,
 		}
 		if first != "" {

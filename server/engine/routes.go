@@ -23,7 +23,8 @@ type RouteConfig struct {
 	MaxPendingBytes int
 	// Witness returns who is shown the messages that are published on a subject in an account by clients of this server, or
 	// by the server itself, when all others have them; nil for nobody. It must be quick, and what it says of a subject holds as long
-	// as the account is there. Messages that have a witness are not sent to servers of which PeerSilent was told.
+	// as the account is there, and whatever its last token is. Messages that have a witness are not sent to servers of which PeerSilent
+	// was told.
 	Witness func(a *accounts.Account, subject string) func(*Message)
 	// Cluster returns the name of the cluster, which services are told about the server of who asks.
 	Cluster func() string
