@@ -15,9 +15,9 @@ import (
 // serviceLeave is the call by which a replica that has lost something asks to be taken out of its group.
 const serviceLeave = "replicas.leave"
 
-// mustLeave stands behind the stream in a request of a replica that takes part no more; goodFiles is an answer.
+// mayStay stands behind the stream in a request of a replica that takes part still; goodFiles is an answer to that.
 const (
-	mustLeave = 1
+	mayStay   = 1
 	goodFiles = 1
 )
 
@@ -146,8 +146,8 @@ func (r *replica) forgive() {
 // one whose files are good; empty if none is known.
 func (r *replica) askToLeave(a *state.Assignment, must bool) (heir string, err error) {
 	request := binary.LittleEndian.AppendUint64(nil, r.id)
-	if must {
-		request = append(request, mustLeave)
+	if !must {
+		request = append(request, mayStay)
 	}
 	ctx, cancel := context.WithTimeout(r.h.ctx, leaveTime)
 	defer cancel()
@@ -171,8 +171,8 @@ func (r *replica) askToLeave(a *state.Assignment, must bool) (heir string, err e
 // serveLeave takes the caller out of a group that is led here. It comes back as a member without a vote, as it is assigned still. Who need not
 // leave is answered with goodFiles by a server that does not lead, but could, and has nothing damaged.
 func (h *Replicas) serveLeave(ctx context.Context, from string, request []byte) ([]byte, error) {
-	must := len(request) == 9 && request[8] == mustLeave
-	if len(request) != 8 && !must {
+	must := len(request) == 8
+	if !must && (len(request) != 9 || request[8] != mayStay) {
 		return nil, errRequest
 	}
 	r := h.replica(binary.LittleEndian.Uint64(request))
