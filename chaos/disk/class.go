@@ -48,23 +48,33 @@ func patterns(d process.Dialect) map[Class]*regexp.Regexp {
 
 // Files are those of a class in the folder of a server's streams, below it and with slashes, sorted. What is no regular file is none.
 func Files(dir string, d process.Dialect, c Class) ([]string, error) {
+	there, err := regularFiles(dir)
+	if err != nil {
+		return nil, fmt.Errorf("list the files of a server: %w", err)
+	}
 	var found []string
 	all := patterns(d)
-	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return err
-		}
+	for path := range there {
 		for class, pattern := range all {
 			if (c == Any || c == class) && pattern.MatchString(path) {
 				found = append(found, path)
 				break
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list the files of a server: %w", err)
 	}
 	slices.Sort(found)
 	return found, nil
+}
+
+// regularFiles are all files below a folder, below it and with slashes, but for what is no regular file.
+func regularFiles(dir string) (map[string]bool, error) {
+	all := make(map[string]bool)
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		all[path] = true
+		return nil
+	})
+	return all, err
 }

@@ -146,11 +146,11 @@ func (f *Forgetting) Forget() (lost Forgotten, err error) {
 
 // merge brings what stays into the copy.
 func (f *Forgetting) merge() (lost Forgotten, err error) {
-	now, err := files(f.dir)
+	now, err := regularFiles(f.dir)
 	if err != nil {
 		return lost, err
 	}
-	before, err := files(f.kept)
+	before, err := regularFiles(f.kept)
 	if err != nil {
 		return lost, err
 	}
@@ -179,20 +179,6 @@ func (f *Forgetting) merge() (lost Forgotten, err error) {
 		}
 	}
 	return lost, nil
-}
-
-// files are those below a folder.
-func files(dir string) (map[string]bool, error) {
-	all := make(map[string]bool)
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return err
-		}
-		name, err := filepath.Rel(dir, path)
-		all[name] = true
-		return err
-	})
-	return all, err
 }
 
 // Close ends the watching and removes what was kept.
