@@ -13,8 +13,11 @@ import (
 	"runnel/jetlog/vfs"
 )
 
-// logs is the bucket of raft-boltdb with the entries.
-const logs = "logs"
+// The buckets of raft-boltdb with the entries and the values.
+const (
+	logs   = "logs"
+	values = "conf"
+)
 
 // examine reads all of a database, so that nobody comes upon a page later that is not what it should be. Where the file ends
 // early memory faults, which is made a panic like all that bolt finds.
@@ -105,12 +108,17 @@ func heads(f vfs.File) (head, error) {
 	return head{}, fmt.Errorf("the heads are of transactions %d and %d: %w", all[0].transaction, all[1].transaction, ErrDamaged)
 }
 
-// walk reads a bucket. The entries of a log follow one another.
+// walk reads a bucket. The entries of a log follow one another, and values belong to their keys: one whose key is another is missing
+// where it should be, and nobody would know.
 func walk(name string, b *bbolt.Bucket) error {
 	sum, next := byte(0), uint64(0)
 	return b.ForEach(func(key, value []byte) error {
 		for _, c := range value {
 			sum ^= c // so that each page of it is touched
+		}
+		if name == values {
+			_, err := unseal(key, value)
+			return err
 		}
 		if name != logs {
 			return nil

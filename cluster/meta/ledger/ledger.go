@@ -53,7 +53,7 @@ func Open(path string) (*Store, error) {
 	return s, nil
 }
 
-// verify reads every entry and the values of raft.
+// verify reads every entry. The values have been looked at already, see walk.
 func (s *Store) verify() error {
 	first, err := s.FirstIndex()
 	if err != nil {
@@ -66,11 +66,6 @@ func (s *Store) verify() error {
 	for i := first; i <= last && i > 0; i++ {
 		if err := s.GetLog(i, new(raft.Log)); err != nil {
 			return fmt.Errorf("entry %d of %d to %d: %w", i, first, last, errors.Join(ErrDamaged, err))
-		}
-	}
-	for _, key := range []string{"CurrentTerm", "LastVoteTerm", "LastVoteCand"} {
-		if _, err := s.Get([]byte(key)); err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
-			return err
 		}
 	}
 	mark, err := s.GetUint64([]byte(keyMark))
@@ -185,6 +180,15 @@ func seal(key, value []byte) []byte {
 	return binary.LittleEndian.AppendUint32(nil, crc32.Update(crc32.Checksum(key, table), table, value))
 }
 
+// unseal returns a value without its checksum.
+func unseal(key, sealed []byte) ([]byte, error) {
+	n := len(sealed) - sealBytes
+	if n < 0 || string(sealed[n:]) != string(seal(key, sealed[:n])) {
+		return nil, fmt.Errorf("value %q: checksum does not match: %w", key, ErrDamaged)
+	}
+	return sealed[:n], nil
+}
+
 // Set keeps a value.
 func (s *Store) Set(key, value []byte) error {
 	sealed := append(append(make([]byte, 0, len(value)+sealBytes), value...), seal(key, value)...)
@@ -198,12 +202,8 @@ func (s *Store) Get(key []byte) (value []byte, err error) {
 		if err != nil {
 			return err
 		}
-		n := len(sealed) - sealBytes
-		if n < 0 || string(sealed[n:]) != string(seal(key, sealed[:n])) {
-			return fmt.Errorf("value %s: checksum does not match: %w", key, ErrDamaged)
-		}
-		value = sealed[:n]
-		return nil
+		value, err = unseal(key, sealed)
+		return err
 	})
 	return value, err
 }

@@ -146,6 +146,15 @@ func TestDamage(t *testing.T) {
 		b[second+int(binary.LittleEndian.Uint32(b[second:]))+7] ^= 1
 		try(fmt.Sprintf("another key for the second page below page %d", at/page), b)
 	}
+	for _, key := range []string{"CurrentTerm", "LastVoteTerm", "LastVoteCand"} {
+		for at := range last {
+			if bytes.HasPrefix(last[at:], []byte(key)) {
+				b := bytes.Clone(last)
+				b[at+len(key)-1] ^= 1
+				try(fmt.Sprintf("another name for %s at byte %d", key, at), b)
+			}
+		}
+	}
 	for at := page; at < len(last); at += 7 * page / 2 {
 		try(fmt.Sprintf("cut at byte %d", at), last[:at])
 	}
