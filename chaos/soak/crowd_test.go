@@ -2,11 +2,14 @@ package soak
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // answering accepts connections one after the other, hears what each says up to its ping, and answers it with the next of some texts; one
@@ -17,9 +20,14 @@ func answering(t *testing.T, answers ...string) (address string, said chan strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close() })
 	said = make(chan string, len(answers))
+	done := make(chan struct{})
+	t.Cleanup(func() {
+		l.Close()
+		<-done
+	})
 	go func() {
+		defer close(done)
 		for _, answer := range answers {
 			conn, err := l.Accept()
 			if err != nil {
@@ -35,7 +43,13 @@ func answering(t *testing.T, answers ...string) (address string, said chan strin
 			case answer == "":
 				conn.Close()
 			case strings.Contains(answer, "-ERR"):
-				_, _ = io.Copy(io.Discard, conn) // until the client has closed it: the next one is not heard before
+				err := conn.SetReadDeadline(time.Now().Add(answerTime))
+				if err == nil {
+					_, err = io.Copy(io.Discard, conn) // the next one is not heard before
+				}
+				if errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Error("a client that was sent away has not closed its connection")
+				}
 				conn.Close()
 			default:
 				t.Cleanup(func() { conn.Close() })
