@@ -34,9 +34,6 @@ func (s *Stream) checkOwn() error {
 	return nil
 }
 
-// MetadataRetry is the key of a consumer's metadata that says when what failed comes again; see package retry.
-const MetadataRetry = "runnel.retry"
-
 // Own is what a consumer's metadata ask for. The zero value asks for nothing.
 type Own struct {
 	// Retry says when a message comes again that was not answered, or that was asked for again without a time. It is nil for
@@ -44,31 +41,29 @@ type Own struct {
 	Retry *retry.Policy
 }
 
+// ownOfConsumers are the keys that are known.
+func ownOfConsumers() []string { return []string{MetadataRetry} }
+
 // Own returns what the metadata ask for. An error is a refusal that says what is wrong with which key.
-func (c *Consumer) Own() (Own, error) {
+func (c *Consumer) Own() (own Own, err error) {
 	if len(c.Metadata) == 0 {
 		return Own{}, nil
 	}
-	refuse := func(key, why string) (Own, error) {
-		return Own{}, refuseWith(ConsumerUpdateRefused, "metadata "+strconv.Quote(key)+" "+why)
+	known := ownOfConsumers()
+	if key := foreignKey(c.Metadata, known...); key != "" {
+		return Own{}, refuseOwn(key, "is not known: what begins with runnel. and is known of consumers is "+strings.Join(known, ", "))
 	}
-	if key := foreignKey(c.Metadata, MetadataRetry); key != "" {
-		return refuse(key, "is not known: what begins with runnel. and is known of consumers is "+MetadataRetry)
-	}
-	var own Own
-	if text, asked := c.Metadata[MetadataRetry]; asked {
-		policy, err := retry.Parse(text)
-		switch {
-		case err != nil:
-			return refuse(MetadataRetry, "cannot be followed: "+err.Error())
-		case c.Ack != AckExplicit:
-			return refuse(MetadataRetry, "needs ack_policy explicit")
-		case len(c.Backoff) > 0:
-			return refuse(MetadataRetry, "and backoff say the same thing: leave one of them out")
+	for _, read := range []func(*Own) error{c.ownRetry} {
+		if err := read(&own); err != nil {
+			return Own{}, err
 		}
-		own.Retry = &policy
 	}
 	return own, nil
+}
+
+// refuseOwn is the refusal of a consumer for one of its keys.
+func refuseOwn(key, why string) error {
+	return refuseWith(ConsumerUpdateRefused, "metadata "+strconv.Quote(key)+" "+why)
 }
 
 // checkOwn looks at what a consumer's metadata asks for.
