@@ -1,8 +1,6 @@
 package jetlog
 
 import (
-	"slices"
-
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 )
@@ -48,18 +46,12 @@ func (s *Stream) planAck(c *Consumer, reply command.Reply, m Messages) error {
 		}
 		return s.planIfUnneeded(reply.Sequence, c, m)
 	}
-	for _, d := range c.acks.upTo(reply.Sequence) {
-		if d.count == 0 {
-			continue
-		}
-		if err := s.planIfUnneeded(d.seq, c, m); err != nil {
+	for d := range c.acks.UpTo(reply.Sequence) {
+		if err := s.planIfUnneeded(d.Sequence, c, m); err != nil {
 			return err
 		}
 	}
-	for _, seq := range c.exhausted {
-		if seq > reply.Sequence {
-			break
-		}
+	for _, seq := range c.exhausted.UpTo(reply.Sequence) {
 		if err := s.planIfUnneeded(seq, c, m); err != nil {
 			return err
 		}
@@ -69,13 +61,12 @@ func (s *Stream) planAck(c *Consumer, reply command.Reply, m Messages) error {
 
 // waits reports whether a delivered message can still be settled.
 func (c *Consumer) waits(seq uint64) bool {
-	_, exhausted := slices.BinarySearch(c.exhausted, seq)
-	return exhausted || c.acks.find(seq) != nil
+	return c.exhausted.Has(seq) || c.acks.Find(seq) != nil
 }
 
 // reply commits an answer.
 func (c *Consumer) reply(reply command.Reply, now int64, r *Result) {
-	switch d := c.acks.find(reply.Sequence); {
+	switch d := c.acks.Find(reply.Sequence); {
 	case reply.Answer == command.Done || reply.Answer == command.Terminate:
 		if c.settle(reply) {
 			c.lastAcked = now
@@ -83,9 +74,9 @@ func (c *Consumer) reply(reply command.Reply, now int64, r *Result) {
 		}
 	case d == nil:
 	case reply.Answer == command.Progress:
-		c.expect(d, now, c.wait(d.count))
+		c.expect(d, now)
 	case reply.Delay > 0:
-		c.rest(d, now, reply.Delay)
+		c.acks.Rest(d, now, reply.Delay)
 	default:
 		c.retryLater(d, now, r)
 	}
@@ -94,21 +85,10 @@ func (c *Consumer) reply(reply command.Reply, now int64, r *Result) {
 // settle takes out what an answer settles and reports whether that was anything.
 func (c *Consumer) settle(reply command.Reply) bool {
 	if !c.cumulative(reply.Answer) {
-		i, found := slices.BinarySearch(c.exhausted, reply.Sequence)
-		if found {
-			c.exhausted = slices.Delete(c.exhausted, i, i+1)
-		}
-		return c.acks.settle(reply.Sequence) || found
+		return c.exhausted.Remove(reply.Sequence) || c.acks.Settle(reply.Sequence)
 	}
-	before := c.acks.live + len(c.exhausted)
-	for i := range c.acks.upTo(reply.Sequence) {
-		if d := &c.acks.list[i]; d.count > 0 {
-			c.acks.mark(d)
-		}
-	}
-	c.acks.compact()
-	for len(c.exhausted) > 0 && c.exhausted[0] <= reply.Sequence {
-		c.exhausted = c.exhausted[1:]
-	}
-	return before != c.acks.live+len(c.exhausted)
+	before := c.acks.Len() + len(c.exhausted)
+	c.acks.SettleUpTo(reply.Sequence)
+	c.exhausted.RemoveUpTo(reply.Sequence)
+	return before != c.acks.Len()+len(c.exhausted)
 }

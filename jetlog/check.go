@@ -34,7 +34,7 @@ func (s *Stream) Check(m Messages) error {
 	for _, c := range s.consumers {
 		if c.stray {
 			strays++
-			if c.acks.live == 0 && len(c.exhausted) == 0 {
+			if c.acks.Len() == 0 && len(c.exhausted) == 0 {
 				wrong("consumer %q is a stray with nothing left of its former filter", c.name)
 			}
 		}
@@ -147,13 +147,15 @@ func (c *Consumer) check(lives []Meta, report func(string, ...any)) {
 	if c.floor.Stream > c.delivered.Stream || c.floor.Consumer > c.delivered.Consumer {
 		wrong("ack floor %+v is above delivered %+v", c.floor, c.delivered)
 	}
-	if !c.timers.Ordered() {
-		wrong("deadlines are out of order")
+	c.acks.Check(wrong)
+	for d := range c.acks.All() {
+		if !live[d.Sequence] || d.Sequence > c.delivered.Stream || d.Sequence <= c.floor.Stream || d.Consumer > c.delivered.Consumer {
+			wrong("message %d waits for an answer", d.Sequence)
+		}
 	}
-	c.checkDeliveries(live, wrong)
 	last := uint64(0)
 	for _, seq := range c.exhausted {
-		if seq <= last || !live[seq] || seq > c.delivered.Stream || c.acks.find(seq) != nil {
+		if seq <= last || !live[seq] || seq > c.delivered.Stream || c.acks.Find(seq) != nil {
 			wrong("exhausted message %d", seq)
 		}
 		last = seq
@@ -166,34 +168,6 @@ func (c *Consumer) check(lives []Meta, report func(string, ...any)) {
 	if len(c.pins) != len(c.config.PriorityGroups) {
 		wrong("%d pins for %d groups", len(c.pins), len(c.config.PriorityGroups))
 	}
-}
-
-func (c *Consumer) checkDeliveries(live map[uint64]bool, wrong func(string, ...any)) {
-	n := 0
-	last := Position{}
-	for _, d := range c.acks.list {
-		if d.seq <= last.Stream || d.consumer <= last.Consumer {
-			wrong("delivery %d of message %d comes behind %+v", d.consumer, d.seq, last)
-		}
-		last = Position{d.consumer, d.seq}
-		if d.count == 0 {
-			continue
-		}
-		n++
-		if !live[d.seq] || d.seq > c.delivered.Stream || d.seq <= c.floor.Stream || d.consumer > c.delivered.Consumer {
-			wrong("message %d waits for an answer", d.seq)
-		}
-		if d.ticket != 0 && !slices.Contains(c.queue.tickets, ticket{d.seq, d.ticket}) {
-			wrong("message %d is not in the redelivery queue", d.seq)
-		}
-		if d.ticket == 0 && d.deadline != 0 && !slices.Contains(c.timers, deadlines.Deadline{At: d.deadline, Sequence: d.seq}) {
-			wrong("message %d has no deadline", d.seq)
-		}
-	}
-	if n != c.acks.live {
-		wrong("%d wait for an answer, counted %d", c.acks.live, n)
-	}
-	c.checkNotes(wrong)
 }
 
 // checkNeeded verifies that a stream that keeps what is wanted keeps nothing else.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"runnel/jetlog/config"
-	"runnel/jetlog/deadlines"
+	"runnel/jetlog/deliveries"
 	"runnel/jetlog/retry"
 	"runnel/subjects"
 )
@@ -42,15 +42,12 @@ type Consumer struct {
 	delivered, floor         Position
 	lastDelivered, lastAcked int64
 	pending                  uint64
-	acks                     ackPending
+	// acks are the deliveries that wait for an answer.
+	acks deliveries.Table
 	// retry says when what failed comes again, nil for at once.
 	retry *retry.Policy
-	// timers has the deadlines of the deliveries, and of others that hold no longer.
-	timers deadlines.Heap
-	queue  redelivery
-	// exhausted are the sequences, ascending, that were delivered as often as allowed. They are
-	// still live.
-	exhausted []uint64
+	// exhausted was delivered as often as allowed. It is still live.
+	exhausted deliveries.Exhausted
 	// initial is what a consumer of last messages gets first.
 	initial initial
 
@@ -119,26 +116,23 @@ func (c *Consumer) LastAcked() int64 { return c.lastAcked }
 func (c *Consumer) Pending() uint64 { return c.pending }
 
 // AckPending returns how many deliveries wait for an answer.
-func (c *Consumer) AckPending() int { return c.acks.live }
+func (c *Consumer) AckPending() int { return c.acks.Len() }
 
 // Retries reports whether what failed comes again when a policy says so, rather than at once.
 func (c *Consumer) Retries() bool { return c.retry != nil }
 
 // Resting returns how many of these rest: nobody has them, they come again by themselves at a time, and they take no
 // place of those that may wait for an answer.
-func (c *Consumer) Resting() int { return c.acks.notes.Resting() }
+func (c *Consumer) Resting() int { return c.acks.Resting() }
 
 // Rests reports whether a message is one of these.
-func (c *Consumer) Rests(seq uint64) bool {
-	n, _ := c.acks.notes.Get(seq)
-	return n.Resting
-}
+func (c *Consumer) Rests(seq uint64) bool { return c.acks.Noted(seq).Resting }
 
 // Redelivered returns how many live messages were delivered more than once and are not settled.
 func (c *Consumer) Redelivered() int {
 	n := len(c.exhausted)
-	for i := range c.acks.list {
-		if c.acks.list[i].count > 1 {
+	for d := range c.acks.All() {
+		if d.Count > 1 {
 			n++
 		}
 	}
@@ -147,8 +141,8 @@ func (c *Consumer) Redelivered() int {
 
 // Deliveries returns how often a message was delivered that waits for an answer, 0 for others.
 func (c *Consumer) Deliveries(seq uint64) uint64 {
-	if d := c.acks.find(seq); d != nil {
-		return d.count
+	if d := c.acks.Find(seq); d != nil {
+		return d.Count
 	}
 	return 0
 }
@@ -167,29 +161,10 @@ func (c *Consumer) Pinned(group string) (id string, since int64) {
 
 // Redelivery calls yield for the sequences that are to be delivered again, in their order, until it
 // returns false.
-func (c *Consumer) Redelivery(yield func(seq, deliveries uint64) bool) {
-	for _, t := range c.queue.tickets {
-		if d := c.acks.find(t.seq); d != nil && d.ticket == t.number && !yield(t.seq, d.count) {
-			return
-		}
-	}
-}
+func (c *Consumer) Redelivery(yield func(seq, deliveries uint64) bool) { c.acks.Queued(yield) }
 
-// NextDeadline returns when the first answer is due, 0 when none is awaited. Like all that only asks, it
-// changes nothing: deadlines that hold no longer stay until AckDeadline meets them.
-func (c *Consumer) NextDeadline() int64 {
-	if len(c.timers) == 0 || c.runs(c.timers[0]) {
-		return c.timers.First()
-	}
-	next := int64(0)
-	for i := range c.acks.list {
-		d := &c.acks.list[i]
-		if d.count > 0 && d.ticket == 0 && d.deadline != 0 && (next == 0 || d.deadline < next) {
-			next = d.deadline
-		}
-	}
-	return next
-}
+// NextDeadline returns when the first answer is due, 0 when none is awaited.
+func (c *Consumer) NextDeadline() int64 { return c.acks.NextDeadline() }
 
 // Next returns the first message above a sequence that the consumer has not had, 0 for none.
 func (c *Consumer) Next(above uint64, m Messages) (uint64, error) {
@@ -222,19 +197,14 @@ func (c *Consumer) needs(seq uint64, subject string) bool {
 	if seq > c.delivered.Stream {
 		return c.filter.Matches(subject) && c.wants(seq)
 	}
-	if c.acks.find(seq) != nil {
-		return true
-	}
-	_, found := slices.BinarySearch(c.exhausted, seq)
-	return found
+	return c.acks.Find(seq) != nil || c.exhausted.Has(seq)
 }
 
 // settleFloor moves the ack floor to where everything is settled.
 func (c *Consumer) settleFloor() {
 	c.floor = c.delivered
-	if len(c.acks.list) > 0 {
-		first := &c.acks.list[0]
-		c.floor = Position{Consumer: first.consumer - 1, Stream: first.seq - 1}
+	if first := c.acks.First(); first != nil {
+		c.floor = Position{Consumer: first.Consumer - 1, Stream: first.Sequence - 1}
 	}
 }
 

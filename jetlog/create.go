@@ -220,7 +220,7 @@ func (s *Stream) refilter(c *Consumer, next *config.Consumer, own config.Own, m 
 	s.leave(c)
 	c.filter, c.initial, c.pending = changed.filter, changed.initial, pending
 	s.reconfigure(c, next, own)
-	if !c.stray && (c.acks.live > 0 || len(c.exhausted) > 0) {
+	if !c.stray && (c.acks.Len() > 0 || len(c.exhausted) > 0) {
 		c.stray = true
 		s.strays++
 	}
@@ -316,11 +316,9 @@ func (s *Stream) planLater(filter Filter, from uint64, m Messages) (bool, error)
 
 // unsettled returns what was delivered and not settled, exhausted messages included.
 func (c *Consumer) unsettled() []uint64 {
-	out := slices.Clone(c.exhausted)
-	for i := range c.acks.list {
-		if d := &c.acks.list[i]; d.count > 0 {
-			out = append(out, d.seq)
-		}
+	out := slices.Clone([]uint64(c.exhausted))
+	for d := range c.acks.All() {
+		out = append(out, d.Sequence)
 	}
 	slices.Sort(out)
 	return out

@@ -3,6 +3,7 @@ package jetlog
 import (
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/deliveries"
 )
 
 // deliver notes what the leader sent. A message that has gone meanwhile still takes a consumer
@@ -30,7 +31,7 @@ func (s *Stream) deliver(d *command.Deliver, m Messages) (Result, error) {
 		}
 	}
 	c.lastDelivered = s.clock
-	if c.acks.live == 0 {
+	if c.acks.Len() == 0 {
 		c.settleFloor()
 	}
 	return Result{Removed: s.remove(m)}, nil
@@ -70,9 +71,7 @@ func (c *Consumer) deliver(seq uint64, now int64, live bool) {
 	if live && c.wants(seq) {
 		c.pending--
 		if c.config.Ack != config.AckNone {
-			c.acks.add(delivery{seq: seq, consumer: c.delivered.Consumer, count: 1})
-			c.acks.notes.Begin(seq, now)
-			c.expect(c.acks.find(seq), now, c.wait(1))
+			c.expect(c.acks.Add(deliveries.Delivery{Sequence: seq, Consumer: c.delivered.Consumer, Count: 1}, now), now)
 		}
 	}
 	c.delivered.Stream = seq
@@ -81,8 +80,8 @@ func (c *Consumer) deliver(seq uint64, now int64, live bool) {
 
 // redeliver notes a further delivery of a message, unless it was settled meanwhile.
 func (c *Consumer) redeliver(seq uint64, now int64) {
-	if d := c.acks.find(seq); d != nil {
-		d.count++
-		c.expect(d, now, c.wait(d.count))
+	if d := c.acks.Find(seq); d != nil {
+		d.Count++
+		c.expect(d, now)
 	}
 }

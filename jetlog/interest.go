@@ -99,16 +99,16 @@ func (s *Stream) noteWithdrawn(c *Consumer, r *removal) {
 	if r.reason == Acked {
 		return
 	}
-	if d := c.acks.find(r.Sequence); d != nil {
+	if d := c.acks.Find(r.Sequence); d != nil {
 		s.scratch.withdrawn = append(s.scratch.withdrawn, Withdrawn{
-			Consumer: c.name, Sequence: d.seq, ConsumerSequence: d.consumer, Deliveries: d.count,
+			Consumer: c.name, Sequence: d.Sequence, ConsumerSequence: d.Consumer, Deliveries: d.Count,
 		})
 	}
 }
 
 // unstray ends the time as a stray of a consumer that has nothing left of its former filter.
 func (s *Stream) unstray(c *Consumer) {
-	if c.stray && c.acks.live == 0 && len(c.exhausted) == 0 {
+	if c.stray && c.acks.Len() == 0 && len(c.exhausted) == 0 {
 		c.stray = false
 		s.strays--
 	}
@@ -127,12 +127,10 @@ func (c *Consumer) withdraw(seq uint64) {
 }
 
 func (c *Consumer) withdrawDelivered(seq uint64) {
-	if c.acks.settle(seq) {
+	if c.acks.Settle(seq) {
 		c.settleFloor()
 	}
-	if i, found := slices.BinarySearch(c.exhausted, seq); found {
-		c.exhausted = slices.Delete(c.exhausted, i, i+1)
-	}
+	c.exhausted.Remove(seq)
 }
 
 // planCounts finds out what every consumer will have pending when all up to a sequence has gone.
@@ -164,12 +162,8 @@ func (s *Stream) withdrawBelow(upTo uint64) {
 		c.pending = s.scratch.counts[i]
 		c.delivered.Stream = max(c.delivered.Stream, upTo)
 		c.initial.pass(upTo)
-		for len(c.acks.list) > 0 && c.acks.list[0].seq <= upTo {
-			c.acks.settle(c.acks.list[0].seq)
-		}
-		for len(c.exhausted) > 0 && c.exhausted[0] <= upTo {
-			c.exhausted = c.exhausted[1:]
-		}
+		c.acks.SettleUpTo(upTo)
+		c.exhausted.RemoveUpTo(upTo)
 		c.settleFloor()
 		s.unstray(c)
 	}

@@ -16,8 +16,8 @@ func (c *Consumer) OldestPending(m Messages) (Meta, error) {
 // delivered as often as allowed included. It is the zero Meta if there is none.
 func (c *Consumer) OldestUnacked(m Messages) (Meta, error) {
 	seq := uint64(0)
-	if len(c.acks.list) > 0 {
-		seq = c.acks.list[0].seq
+	if first := c.acks.First(); first != nil {
+		seq = first.Sequence
 	}
 	if len(c.exhausted) > 0 && (seq == 0 || c.exhausted[0] < seq) {
 		seq = c.exhausted[0]
@@ -32,7 +32,7 @@ func (c *Consumer) OldestUnacked(m Messages) (Meta, error) {
 // be delivered again still may.
 func (c *Consumer) Full() bool {
 	limit := c.config.MaxAckPending
-	return limit > 0 && c.config.Ack != config.AckNone && c.acks.live-c.Resting() >= limit
+	return limit > 0 && c.config.Ack != config.AckNone && c.acks.Len()-c.Resting() >= limit
 }
 
 // BackingOff returns until when nothing is delivered again although something was asked for again or not

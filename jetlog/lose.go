@@ -66,10 +66,10 @@ func livesOf(m Messages) (lives []Meta, have map[uint64]bool, err error) {
 
 // lose forgets what is not live. What is pending is counted afterwards.
 func (c *Consumer) lose(have map[uint64]bool) {
-	for _, d := range slices.Clone(c.acks.list) {
-		if d.count > 0 && !have[d.seq] {
-			c.withdrawDelivered(d.seq)
-		}
+	before := c.acks.Len()
+	c.acks.Retain(func(seq uint64) bool { return have[seq] })
+	if c.acks.Len() < before {
+		c.settleFloor()
 	}
 	c.exhausted = slices.DeleteFunc(c.exhausted, func(seq uint64) bool { return !have[seq] })
 	for _, seq := range slices.Clone(c.initial.live()) {

@@ -3,16 +3,13 @@ package jetlog
 import (
 	"math"
 	"time"
+
+	"runnel/jetlog/deadlines"
 )
 
 // Later returns the time that is d after at, both in nanoseconds; the last that there is when it would be
 // beyond all counting, since who asks for the longest wait means one without end. d must not be negative.
-func Later(at int64, d time.Duration) int64 {
-	if at > math.MaxInt64-int64(d) {
-		return math.MaxInt64
-	}
-	return at + int64(d)
-}
+func Later(at int64, d time.Duration) int64 { return deadlines.Later(at, d) }
 
 // The times that can be counted in nanoseconds since 1970 lie between these: the years 1677 and 2262.
 var (

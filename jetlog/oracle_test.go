@@ -103,21 +103,16 @@ func TestCheckFinds(t *testing.T) {
 		{"floor", func(s *Stream, _ *Memory) { s.Consumer("all").floor.Stream = 9 }, "ack floor {Consumer:0 Stream:9} is above delivered"},
 		{"floor of deliveries", func(s *Stream, _ *Memory) { s.Consumer("all").floor.Consumer = 9 }, "is above delivered"},
 		{"floor above a delivery", func(s *Stream, _ *Memory) { s.Consumer("all").floor.Stream = 1 }, "message 1 waits for an answer"},
-		{"timers", func(s *Stream, _ *Memory) { s.Consumer("all").timers[0].At = 1 << 60 }, "deadlines are out of order"},
-		{"no timer", func(s *Stream, _ *Memory) { s.Consumer("all").timers = nil }, "message 1 has no deadline"},
-		{"queue", func(s *Stream, _ *Memory) { s.Consumer("stray").queue.tickets = nil }, "message 3 is not in the redelivery queue"},
 		{"exhausted twice", func(s *Stream, _ *Memory) { s.Consumer("all").exhausted = []uint64{2, 2} }, "exhausted message 2"},
 		{"exhausted and waiting", func(s *Stream, _ *Memory) { s.Consumer("all").exhausted = []uint64{1} }, "exhausted message 1"},
 		{"exhausted and gone", func(s *Stream, _ *Memory) { s.Consumer("all").exhausted = []uint64{2, 77} }, "exhausted message 77"},
-		{"delivery lost", func(s *Stream, _ *Memory) { s.Consumer("all").acks.live++ }, "4 wait for an answer, counted 3"},
-		{"deliveries", func(s *Stream, _ *Memory) { s.Consumer("all").acks.list[1].consumer = 1 }, "delivery 1 of message 2 comes behind"},
-		{"delivery of nothing", func(s *Stream, _ *Memory) { s.Consumer("all").acks.list[2].seq = 5 }, "message 5 waits for an answer"},
+		{"delivery of nothing", func(s *Stream, _ *Memory) { s.Consumer("all").acks.Find(3).Sequence = 5 }, "message 5 waits for an answer"},
 		{"initial", func(s *Stream, _ *Memory) { s.Consumer("last").initial.list[0] = 77 << 1 }, "message 77 is to be delivered at first"},
 		{"resume", func(s *Stream, _ *Memory) { s.Consumer("last").initial.resume = 11 }, "above the last sequence 10"},
 		{"pins", func(s *Stream, _ *Memory) { s.Consumer("all").pins = nil }, "0 pins for 1 groups"},
 		{"unneeded", func(s *Stream, _ *Memory) {
 			for _, c := range s.consumers {
-				c.acks.settle(1)
+				c.acks.Settle(1)
 			}
 		}, `message 1 on "s.a" is kept, but no consumer needs it`},
 		{"message lost", func(_ *Stream, m *Memory) { m.Remove(&Meta{Sequence: 1}, Deleted) }, "message 1 waits for an answer"},

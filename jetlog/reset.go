@@ -5,7 +5,6 @@ import (
 
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
-	"runnel/jetlog/notes"
 )
 
 // pause stops deliveries until a time, or lets them go on.
@@ -129,12 +128,8 @@ func (c *Consumer) resetTo(seq uint64, lasts []uint64) Consumer {
 	changed.lastDelivered, changed.lastAcked = 0, 0
 	changed.delivered = Position{Stream: seq - 1}
 	changed.floor = changed.delivered
-	changed.acks, changed.timers, changed.queue = ackPending{}, nil, redelivery{}
-	if c.acks.notes != nil {
-		changed.acks.notes = notes.New()
-	}
-	i, _ := slices.BinarySearch(c.exhausted, seq)
-	changed.exhausted = slices.Clone(c.exhausted[:i])
+	changed.acks.Clear()
+	changed.exhausted = slices.Clone(c.exhausted.UpTo(seq - 1))
 	changed.initial.list, changed.initial.gone = lasts, 0
 	return changed
 }

@@ -6,6 +6,7 @@ import (
 
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/deliveries"
 )
 
 // restoreConsumer makes a consumer as it was in a backup. What it says of itself is held to what every
@@ -92,13 +93,11 @@ func (s *Stream) restoreProgress(c *Consumer, from *command.ConsumerRestore, m M
 			return err
 		}
 		if there && c.config.Ack != config.AckNone {
-			c.acks.add(delivery{seq: d.Sequence, consumer: d.Consumer, count: d.Count})
-			c.acks.notes.Begin(d.Sequence, s.clock)
-			c.expect(c.acks.find(d.Sequence), s.clock, c.wait(d.Count))
+			c.expect(c.acks.Add(deliveries.Delivery{Sequence: d.Sequence, Consumer: d.Consumer, Count: d.Count}, s.clock), s.clock)
 		}
 	}
 	for _, seq := range from.Exhausted {
-		if c.acks.find(seq) != nil {
+		if c.acks.Find(seq) != nil {
 			continue
 		}
 		there, err := c.restored(seq, m)
@@ -109,7 +108,7 @@ func (s *Stream) restoreProgress(c *Consumer, from *command.ConsumerRestore, m M
 			c.exhausted = append(c.exhausted, seq)
 		}
 	}
-	if c.acks.live == 0 && len(c.exhausted) == 0 {
+	if c.acks.Len() == 0 && len(c.exhausted) == 0 {
 		c.stray = false
 		c.settleFloor()
 	}
@@ -166,10 +165,8 @@ func (c *Consumer) Backup() *command.ConsumerRestore {
 		until := time.Unix(0, c.pausedUntil).UTC()
 		out.Config.PauseUntil = &until
 	}
-	for _, d := range c.acks.list {
-		if d.count > 0 {
-			out.Pending = append(out.Pending, command.Restored{Sequence: d.seq, Consumer: d.consumer, Count: d.count})
-		}
+	for d := range c.acks.All() {
+		out.Pending = append(out.Pending, command.Restored{Sequence: d.Sequence, Consumer: d.Consumer, Count: d.Count})
 	}
 	return out
 }
