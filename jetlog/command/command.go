@@ -11,7 +11,7 @@ const Version = 1
 
 // Level is the feature level of this program: it understands every kind up to it. A kind must not be
 // proposed before all replicas have its level.
-const Level = 1
+const Level = 2
 
 // ErrNewer is wrapped by the error for a command of a later version or of an unknown kind: it was
 // written by a newer program, nothing is wrong with it.
@@ -40,12 +40,16 @@ const (
 	KindReset           Kind = 22
 	KindPin             Kind = 23
 	KindConsumerRestore Kind = 24
+	KindSkip            Kind = 25
 )
 
 // Level returns the feature level from which the kind may be proposed, 0 for an unknown kind.
 func (k Kind) Level() int {
-	if fresh(k) == nil {
+	switch {
+	case fresh(k) == nil:
 		return 0
+	case k >= KindSkip:
+		return 2
 	}
 	return 1
 }
@@ -140,6 +144,8 @@ func fresh(kind Kind) Command {
 		return &Pin{}
 	case KindConsumerRestore:
 		return &ConsumerRestore{}
+	case KindSkip:
+		return &Skip{}
 	}
 	return nil
 }
