@@ -3,6 +3,7 @@ package jetlog
 import (
 	"fmt"
 
+	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/jetlog/producers"
 	"runnel/jetlog/terms"
@@ -10,8 +11,8 @@ import (
 
 // produced answers a message whose producer numbers what it publishes, unless its number is the next one. Of a duplicate the
 // sequence is known if it is the producer's last, otherwise it is 0. What the message expects is not asked: it was, when
-// the number was taken. Nor is a message id: the number says more.
-func (s *Stream) produced(t *terms.Terms, b *batch) Result {
+// the number was taken. Nor is a message id: the number says more. What is put may leave numbers out.
+func (s *Stream) produced(t *terms.Terms, put *command.Put, b *batch) Result {
 	if detail := t.ProducerRefusal(); detail != "" {
 		return refusedWith(config.ProducerInvalid, detail)
 	}
@@ -21,7 +22,14 @@ func (s *Stream) produced(t *terms.Terms, b *batch) Result {
 	if b != nil {
 		return refusedWith(config.AtomicHeaderUnsupported, "Runnel-Producer")
 	}
-	switch verdict, last := s.producers.Judge(t.Producer, t.Number); verdict {
+	verdict, last := s.producers.Judge(t.Producer, t.Number)
+	if put != nil && (verdict == producers.Next || verdict == producers.Gap) {
+		if last.Number >= put.After {
+			return Result{}
+		}
+		verdict = producers.Gap
+	}
+	switch verdict {
 	case producers.Duplicate:
 		r := Result{Duplicate: true}
 		if t.Number == last.Number {
@@ -34,6 +42,15 @@ func (s *Stream) produced(t *terms.Terms, b *batch) Result {
 		return refusedWith(config.ProducersFull, fmt.Sprintf("the stream knows %d, and forgets none by itself", producers.Most))
 	}
 	return Result{}
+}
+
+// termsOf returns what a message asks for.
+func termsOf(c *command.Publish) terms.Terms {
+	if c.Put == nil {
+		return terms.Read(c.Header)
+	}
+	// No client can be the producer of this name: the value of a header has no line break.
+	return terms.Terms{Producer: []byte("\n" + c.Put.Producer), Number: c.Put.Number}
 }
 
 // duplicateOf returns the sequence that the message id had within the window, 0 for none.

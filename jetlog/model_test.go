@@ -102,13 +102,20 @@ func modelResult(r jetlog.Result) string {
 	return text.String()
 }
 
+// header returns what a header asks for: nothing in a message that is put.
 func (m *model) header(c *command.Publish, name string) string {
+	if c.Put != nil {
+		return ""
+	}
 	v, _ := headers.Get(c.Header, name)
 	return string(v)
 }
 
 func (m *model) publish(c *command.Publish) string {
 	id, producer := m.header(c, "Nats-Msg-Id"), m.header(c, "Runnel-Producer")
+	if c.Put != nil {
+		producer = "\n" + c.Put.Producer
+	}
 	if r := m.produced(c, producer); r != "" {
 		return r
 	}
@@ -146,6 +153,9 @@ func (m *model) publish(c *command.Publish) string {
 }
 
 func (m *model) number(c *command.Publish) uint64 {
+	if c.Put != nil {
+		return c.Put.Number
+	}
 	n, _ := strconv.ParseUint(m.header(c, "Runnel-Producer-Seq"), 10, 64)
 	return n
 }
@@ -154,7 +164,9 @@ func (m *model) number(c *command.Publish) uint64 {
 func (m *model) produced(c *command.Publish, producer string) string {
 	last, known := m.producers[producer]
 	switch n := m.number(c); {
-	case producer == "" || !known:
+	case c.Put != nil && n > last[0] && last[0] < c.Put.After:
+		return fmt.Sprintf("no 11002 %q is at %d, so %d is next, not %d", producer, last[0], last[0]+1, n)
+	case producer == "" || !known || c.Put != nil && n > last[0]:
 	case n == last[0]:
 		return fmt.Sprintf("duplicate %d", last[1])
 	case n < last[0]:

@@ -27,7 +27,7 @@ func (s *Stream) publishOne(c *command.Publish, m Messages) (Result, error) {
 	if s.config.Sealed {
 		return refused(config.Sealed), nil
 	}
-	s.scratch.terms = terms.Read(c.Header)
+	s.scratch.terms = termsOf(c)
 	a := arrivalOf(c, s.clock, &s.scratch.terms)
 	if r, err := s.judge(&a, m, nil); err != nil || r.Code != 0 || r.Duplicate {
 		return r, err
@@ -46,7 +46,7 @@ func (s *Stream) judge(a *arrival, m Messages, b *batch) (Result, error) {
 		return refused(config.WrongStream), nil
 	}
 	if !a.internal {
-		if r := s.produced(t, b); r.Code != 0 || r.Duplicate {
+		if r := s.produced(t, a.put, b); r.Code != 0 || r.Duplicate {
 			return r, nil
 		}
 	}
@@ -138,6 +138,8 @@ type arrival struct {
 	skip uint64
 	// internal tells that the server itself publishes it, kept that it is stored.
 	internal, kept bool
+	// put is set for what the server puts in somebody's name.
+	put *command.Put
 	// total is what a counter has come to, empty in other streams.
 	total string
 	// rollSubject and rollAll tell what goes for it.
@@ -150,7 +152,9 @@ type arrival struct {
 }
 
 func arrivalOf(c *command.Publish, at int64, t *terms.Terms) arrival {
-	return arrival{subject: c.Subject, terms: t, header: c.Header, payload: c.Payload, at: at, internal: c.Internal, fire: c.Fire}
+	return arrival{
+		subject: c.Subject, terms: t, header: c.Header, payload: c.Payload, at: at, internal: c.Internal, fire: c.Fire, put: c.Put,
+	}
 }
 
 // check looks at the message by itself: what it asks for and how large it is. What a message from another

@@ -199,8 +199,23 @@ func (g *generator) publish() *command.Publish {
 		c.Header = headers.Add(c.Header, "Nats-Schedule-Next", "purge")
 		c.Header = headers.Add(c.Header, "Nats-Scheduler", g.subject())
 	}
+	if g.chance(7) {
+		c.Put = g.put()
+		return c
+	}
 	c.Fire = jetlog.FirstFire(c.Header, g.clock)
 	return c
+}
+
+// put returns in whose name a message is put, with a number that may have been before, and perhaps behind one that is missing.
+func (g *generator) put() *command.Put {
+	p := &command.Put{Producer: g.one("p", "dlq")}
+	last := g.model.producers["\n"+p.Producer][0]
+	p.Number = max(1, last+uint64(g.rng.IntN(4)))
+	if g.chance(40) {
+		p.After = last + uint64(g.rng.IntN(2))
+	}
+	return p
 }
 
 // batch returns a command with several publishes.
@@ -212,7 +227,7 @@ func (g *generator) batch() command.Command {
 			p.Header = headers.Delete(p.Header, "Nats-Msg-Id") // else most batches would have duplicates
 		}
 		p.Header = headers.Delete(headers.Delete(p.Header, "Runnel-Producer"), "Runnel-Producer-Seq")
-		p.Time = g.clock
+		p.Time, p.Put, p.Fire = g.clock, nil, jetlog.FirstFire(p.Header, g.clock)
 		c.Members = append(c.Members, *p)
 	}
 	return c

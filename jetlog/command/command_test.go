@@ -59,6 +59,7 @@ func examples() []command.Command {
 		&command.Publish{Time: 15, Subject: "s", Internal: true, Fire: command.UnknownZone},
 		&command.Publish{Time: 15, Subject: "s", Internal: true, Sourced: true, Previous: 1 << 40},
 		&command.Publish{Time: 15, Subject: "s", Internal: true, Sourced: true, Fire: 7},
+		&command.Publish{Time: 15, Subject: "s", Put: &command.Put{Producer: "p", Number: 300, After: 7}},
 		&command.Batch{Time: 16, Members: []command.Publish{
 			{Time: 16, Subject: "s", Header: []byte("NATS/1.0\r\nA: b\r\n\r\n")},
 			{Time: 16, Subject: "t", Payload: []byte("payload"), Fire: 99},

@@ -28,6 +28,19 @@ type Publish struct {
 	// nothing is stored.
 	Sourced  bool
 	Previous uint64
+	// Put is set for what the server puts into the stream in somebody's name. What the header asks for is then asked of
+	// nobody: it was said to the stream that the message comes from.
+	Put *Put
+}
+
+// Put is in whose name a message is put, and with which number. One whose number the stream has had from that producer
+// is a duplicate. Unlike those of clients the numbers only have to rise.
+type Put struct {
+	Producer string
+	Number   uint64
+	// After is a number that the stream must have had before, 0 for none: that of a message without which this one must
+	// not be stored.
+	After uint64
 }
 
 // UnknownZone is the Fire of a schedule whose time zone is not known.
@@ -38,6 +51,7 @@ const (
 	internalFlag = 1 << iota
 	fireFlag     // the time of Fire follows
 	sourcedFlag  // Previous follows
+	putFlag      // Put follows
 	flagsEnd
 )
 
@@ -71,12 +85,19 @@ func (c *Publish) encodeMessage(out []byte) []byte {
 	if c.Sourced {
 		flags |= sourcedFlag
 	}
+	if c.Put != nil {
+		flags |= putFlag
+	}
 	out = append(out, flags)
 	if c.Fire != 0 {
 		out = codec.AppendInt(out, c.Fire)
 	}
 	if c.Sourced {
 		out = codec.AppendUint(out, c.Previous)
+	}
+	if p := c.Put; p != nil {
+		out = codec.AppendBytes(out, p.Producer)
+		out = codec.AppendUint(codec.AppendUint(out, p.Number), p.After)
 	}
 	return out
 }
@@ -93,6 +114,9 @@ func (c *Publish) decodeMessage(r *codec.Reader) {
 	}
 	if c.Sourced = flags&sourcedFlag != 0; c.Sourced {
 		c.Previous = r.Uint()
+	}
+	if flags&putFlag != 0 {
+		c.Put = &Put{Producer: r.String(), Number: r.Uint(), After: r.Uint()}
 	}
 }
 

@@ -65,7 +65,9 @@ func (s *Stream) conclude(a *acker, cfg *settings, r *record) {
 	if len(r.result.Withdrawn) > 0 && s.hooks.Withdrawn != nil {
 		s.hooks.Withdrawn(r.result.Withdrawn)
 	}
-	if r.step.batch != nil {
+	if r.told != nil {
+		r.tellPut()
+	} else if r.step.batch != nil {
 		s.concludeStep(a, cfg, r)
 	} else if r.reply != "" && !cfg.noAck {
 		s.acknowledgeResult(a, cfg, r)

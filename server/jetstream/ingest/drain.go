@@ -133,11 +133,14 @@ func (s *Stream) handle(r *record, patient bool) bool {
 // receive finds out in which way a message is to be stored. It is false like handle.
 func (s *Stream) receive(r *record, patient bool) bool {
 	cfg := s.settings.Load()
-	subject := cfg.stored(r.subject) // which may be longer, and must fit without waiting
+	subject, m := r.subject, marks{}
+	if r.put == nil {
+		subject, m = cfg.stored(r.subject), readMarks(r.header)
+	}
+	// The subject may be longer, and must fit without waiting.
 	if !s.drained.pack.fits(r.bytes()+len(subject)-len(r.subject)) && !s.dispatch(patient) {
 		return false
 	}
-	m := readMarks(r.header)
 	fast := strings.HasSuffix(r.reply, fastSuffix)
 	member := !fast && len(m.batch) > 0
 	if member && (!patient || !s.dispatch(patient)) {
@@ -180,7 +183,7 @@ func (s *Stream) publish(r *record, m *marks) command.Publish {
 	} else {
 		r.at = s.now()
 	}
-	c := command.Publish{Time: r.at, Subject: r.subject, Header: r.header, Payload: r.payload}
+	c := command.Publish{Time: r.at, Subject: r.subject, Header: r.header, Payload: r.payload, Put: r.put}
 	if m.schedule {
 		c.Fire = jetlog.FirstFire(r.header, r.at)
 	}

@@ -42,6 +42,9 @@ type record struct {
 	header, payload []byte
 	at              int64 // when it was proposed, in nanoseconds since 1970
 
+	put  *command.Put  // of what the server puts in somebody's name, nil otherwise
+	told func(Outcome) // who hears what became of that
+
 	batch   *atomicBatch     // that it has completed
 	step    step             // its part in a fast batch
 	command *command.Publish // of a step

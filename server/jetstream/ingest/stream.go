@@ -78,6 +78,9 @@ func newStream(g *Ingest, a *accounts.Account, log Log, h Hooks) *Stream {
 	return s
 }
 
+// Name returns the name of the stream.
+func (s *Stream) Name() string { return s.log.Name() }
+
 // Configure takes the log's configuration over. It is to be called after a new one was applied.
 func (s *Stream) Configure() {
 	cfg := s.log.Config()
