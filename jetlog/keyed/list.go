@@ -23,6 +23,20 @@ func (t *Table) enter(i uint32, s State) {
 	l.length++
 }
 
+// enterFirst puts a turn, which is in no list, at the beginning of the list of a state.
+func (t *Table) enterFirst(i uint32, s State) {
+	l, turn := &t.lists[s], t.turns.at(i)
+	turn.state = s
+	turn.links = links{after: l.first}
+	if l.first == 0 {
+		l.last = i
+	} else {
+		t.turns.at(l.first).links.before = i
+	}
+	l.first = i
+	l.length++
+}
+
 // leave takes a turn out of the list of its state.
 func (t *Table) leave(i uint32) {
 	turn := t.turns.at(i)

@@ -105,8 +105,14 @@ func (t *Table) Hash(key []byte) uint64 { return maphash.Bytes(t.seed, key) }
 // message is ready, since no other one of its key is undone. Otherwise it waits.
 //
 // Nobody may offer anything while the Table is Full. What is offered all the same is not lost, but takes memory.
-func (t *Table) Offer(sequence uint64, key []byte) bool {
-	hash := t.Hash(key)
+func (t *Table) Offer(sequence uint64, key []byte) bool { return t.offer(sequence, t.Hash(key)) }
+
+// OfferAlone is Offer for a message without a key, which waits for no other one.
+func (t *Table) OfferAlone(sequence uint64) bool {
+	return t.offer(sequence, maphash.Comparable(t.seed, sequence))
+}
+
+func (t *Table) offer(sequence, hash uint64) bool {
 	if i := t.keys.find(hash); i != 0 {
 		t.append(i, sequence)
 		return false
@@ -179,6 +185,19 @@ func (t *Table) Take(sequence uint64) bool {
 	return true
 }
 
+// Untake says that a message that is in flight was not delivered after all: it is ready, and comes before all others that
+// are. It is false, and nothing has changed, if it is not in flight.
+func (t *Table) Untake(sequence uint64) bool {
+	i, state := t.find(sequence)
+	if state != InFlight {
+		return false
+	}
+	t.leave(i)
+	t.enterFirst(i, Ready)
+	t.waiting++
+	return true
+}
+
 // Done says that a message needs nothing any more: it was acknowledged, given up, or is no longer in the stream,
 // and it may have been in any state but waiting behind another one. The next message of its key becomes ready.
 // It is false, and nothing has changed, if the Table does not know the message or it waits; then Next comes to
@@ -221,6 +240,13 @@ func (t *Table) Fail(sequence uint64) bool {
 	}
 	t.move(i, Blocked)
 	return true
+}
+
+// State returns what the turn is doing that a message has. It is false if it has none: the Table does not know it, or it waits
+// behind another one.
+func (t *Table) State(sequence uint64) (State, bool) {
+	_, state := t.find(sequence)
+	return state, state != states
 }
 
 // Full reports whether so many messages wait that no more may be offered.

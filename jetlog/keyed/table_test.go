@@ -31,7 +31,7 @@ func take(t *testing.T, table *keyed.Table) uint64 {
 // TestScript plays operations, one a word, against what they return:
 //
 //	1a+  1a-   offer message 1 with key a: ready, or it waits
-//	t1 d1 b1 f1   take, done, back, fail: true; with ! behind it false
+//	t1 d1 b1 f1 u1   take, done, back, fail, untake: true; with ! behind it false
 //	n1 n0      the next one is 1; there is none
 func TestScript(t *testing.T) {
 	tests := []struct {
@@ -53,6 +53,7 @@ func TestScript(t *testing.T) {
 		{"failed and skipped", "1a+ 2a- t1 f1 n2 t2 b2 f2 n0 d1!", false},
 		{"failed and blocked", "1a+ 2a- 3b+ t1 f1 n3 t3 n0 t1! f1! d3 n0 d1 n2", true},
 		{"blocked comes back", "1a+ 2a- t1 f1 b1 n0 t1 d1 n2", true},
+		{"not delivered after all", "1a+ 2a- 3b+ u1! t1 u1 n1 t1 t3 u3 u1 n1 t1 n3 u3! d1 u1! n3 t3 n2", false},
 		{"returned and blocked", "1a+ 2a- t1 b1 f1 n0 t1! d1 n2", true},
 	}
 	for _, tt := range tests {
@@ -61,7 +62,7 @@ func TestScript(t *testing.T) {
 			var sequence uint64
 			got, want := false, !strings.HasSuffix(word, "!")
 			op := word[0]
-			if _, err := fmt.Sscan(strings.Trim(word, "abcdfnt!+-"), &sequence); err != nil {
+			if _, err := fmt.Sscan(strings.Trim(word, "abcdfntu!+-"), &sequence); err != nil {
 				t.Fatal(err)
 			}
 			switch op {
@@ -73,6 +74,8 @@ func TestScript(t *testing.T) {
 				got = table.Back(sequence)
 			case 'f':
 				got = table.Fail(sequence)
+			case 'u':
+				got = table.Untake(sequence)
 			case 'n':
 				got = next(table) == sequence
 			default:
@@ -146,6 +149,14 @@ func (n *naive) fail(sequence uint64) bool {
 	return n.move(sequence, keyed.InFlight, keyed.InFlight, keyed.Returned) && n.done(sequence)
 }
 
+func (n *naive) untake(sequence uint64) bool {
+	if !n.move(sequence, keyed.Ready, keyed.InFlight) {
+		return false
+	}
+	n.free = slices.Insert(n.free, 0, n.key[sequence])
+	return true
+}
+
 // TestModel does the same random things to a Table and to a naive one.
 func TestModel(t *testing.T) {
 	for seed := range uint64(30) {
@@ -163,7 +174,7 @@ func TestModel(t *testing.T) {
 				sequence = next(table)
 			}
 			var got, want bool
-			op := rnd.IntN(8)
+			op := rnd.IntN(9)
 			switch op {
 			case 0, 1:
 				last++
@@ -177,6 +188,8 @@ func TestModel(t *testing.T) {
 				got, want = table.Back(sequence), model.move(sequence, keyed.Returned, keyed.InFlight, keyed.Blocked)
 			case 7:
 				got, want = table.Fail(sequence), model.fail(sequence)
+			case 8:
+				got, want = table.Untake(sequence), model.untake(sequence)
 			}
 			if got != want || next(table) != model.next() {
 				t.Fatalf("seed %d, step %d: operation %d of %d: %v, next %d; want %v, next %d", seed, step, op, sequence, got, next(table), want, model.next())
@@ -396,6 +409,25 @@ func TestRescanFair(t *testing.T) {
 	table.Scanned(first.Hash, first.From)
 	if second, ok := table.Rescan(); !ok || second.Hash == first.Hash {
 		t.Errorf("rescan %+v again, want the other key", second)
+	}
+}
+
+// TestAlone: messages without a key wait for nothing, and nothing waits for them.
+func TestAlone(t *testing.T) {
+	table := keyed.New(keyed.Config{})
+	for sequence := uint64(1); sequence <= 3; sequence++ {
+		if !table.OfferAlone(sequence) || !table.Take(sequence) {
+			t.Fatalf("message %d waits", sequence)
+		}
+	}
+	if _, known := table.State(9); known {
+		t.Error("a message that was not offered has a state")
+	}
+	if state, known := table.State(2); !known || state != keyed.InFlight {
+		t.Errorf("message 2 is %v, %v, want in flight", state, known)
+	}
+	if table.Done(2); table.Counts().Keys != 2 {
+		t.Errorf("%+v, want two keys", table.Counts())
 	}
 }
 
