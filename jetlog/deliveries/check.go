@@ -14,7 +14,7 @@ func (t *Table) Check(wrong func(format string, args ...any)) {
 	n, resting := 0, 0
 	last := Delivery{}
 	for _, d := range t.list {
-		if d.Sequence <= last.Sequence || d.Consumer <= last.Consumer {
+		if d.Sequence <= last.Sequence || d.Consumer == 0 {
 			wrong("delivery %d of message %d comes behind delivery %d of message %d", d.Consumer, d.Sequence, last.Consumer, last.Sequence)
 		}
 		if last = d; d.Count == 0 {

@@ -15,7 +15,8 @@ import (
 // Delivery is a message that was delivered and not yet answered.
 type Delivery struct {
 	Sequence uint64
-	// Consumer is the consumer sequence of its first delivery. Both sequences rise together.
+	// Consumer is the consumer sequence of its first delivery. Both sequences rise together, unless messages were passed over
+	// and came later.
 	Consumer uint64
 	// Count is how often it was delivered, at least 1; 0 marks an entry that is settled.
 	Count uint64
@@ -28,7 +29,7 @@ type Delivery struct {
 // Table has the deliveries of a consumer in the order of their sequences. Settled entries stay until they are at the front
 // or too many. The zero value is empty. It is not safe for concurrent use, but several may ask at once.
 //
-// Invariants, which Check verifies: both sequences of the entries ascend; live counts those that are not settled; the first
+// Invariants, which Check verifies: the sequences of the entries ascend; live counts those that are not settled; the first
 // is not settled; each of them is either in the queue, or has its deadline in timers, or waits for ever.
 type Table struct {
 	list []Delivery
@@ -84,12 +85,19 @@ func unsettled(list []Delivery) iter.Seq[*Delivery] {
 	}
 }
 
-// Add notes the first delivery of a message, whose sequences are larger than all before, and returns the entry.
+// Add notes the first delivery of a message that does not wait yet, and returns the entry.
 func (t *Table) Add(d Delivery, now int64) *Delivery {
-	t.list = append(t.list, d)
+	i := len(t.list)
+	if i > 0 && t.list[i-1].Sequence >= d.Sequence {
+		var settled bool
+		if i, settled = slices.BinarySearchFunc(t.list, d.Sequence, compare); settled {
+			t.list = slices.Delete(t.list, i, i+1)
+		}
+	}
+	t.list = slices.Insert(t.list, i, d)
 	t.live++
 	t.notes.Begin(d.Sequence, now)
-	return &t.list[len(t.list)-1]
+	return &t.list[i]
 }
 
 // Settle takes a message out and reports whether it was there.

@@ -17,7 +17,7 @@ func TestCheckFinds(t *testing.T) {
 		"no timer":        {func(t *Table) { t.timers = nil }, "message 1 has no deadline"},
 		"queue":           {func(t *Table) { t.queue.tickets = nil }, "message 3 is not in the redelivery queue"},
 		"counted":         {func(t *Table) { t.live++ }, "5 wait for an answer, counted 4"},
-		"order":           {func(t *Table) { t.list[1].Consumer = 1 }, "delivery 1 of message 2 comes behind delivery 1 of message 1"},
+		"order":           {func(t *Table) { t.list[1].Sequence = 1 }, "delivery 2 of message 1 comes behind delivery 1 of message 1"},
 		"settled first":   {func(t *Table) { t.mark(&t.list[0]) }, "3 wait for an answer, counted 3"},
 		"not noted":       {func(t *Table) { t.notes.End(2) }, "message 2 waits for an answer, but is not noted"},
 		"noted, not here": {func(t *Table) { t.notes.Begin(9, 1) }, "5 are noted and 1 rest, want 4 and 1"},

@@ -5,7 +5,8 @@ import (
 	"runnel/jetlog/deadlines"
 )
 
-// AppendSnapshot appends the deliveries, sequences as differences, and behind them the redelivery queue.
+// AppendSnapshot appends the deliveries, sequences as differences (those of consumer sequences modulo 2^64), and behind them
+// the redelivery queue.
 func (t *Table) AppendSnapshot(out []byte) []byte {
 	out = codec.AppendUint(out, uint64(t.live))
 	stream, consumer := uint64(0), uint64(0)
@@ -37,7 +38,7 @@ func (t *Table) Restore(r *codec.Reader) bool {
 		if r.Err() != nil {
 			return true
 		}
-		if d.Sequence <= stream || d.Consumer <= consumer || d.Count == 0 {
+		if d.Sequence <= stream || d.Consumer == 0 || d.Count == 0 {
 			return false
 		}
 		stream, consumer = d.Sequence, d.Consumer
