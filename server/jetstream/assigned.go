@@ -231,6 +231,9 @@ func (c *cluster) reply(ctx context.Context, q *clustered.Question) *clustered.R
 	if t == nil {
 		return &clustered.Reply{}
 	}
+	if q.Kind == clustered.KindPut {
+		return t.put(ctx, q)
+	}
 	reply := &clustered.Reply{Led: true}
 	if q.Config != nil {
 		reply.Error = t.ask(q)

@@ -18,6 +18,7 @@ import (
 	"runnel/server/jetstream/clustered"
 	"runnel/server/jetstream/delivery"
 	"runnel/server/jetstream/events"
+	"runnel/server/jetstream/handover"
 	"runnel/server/jetstream/ingest"
 	"runnel/server/jetstream/lanes"
 	"runnel/server/jetstream/overload"
@@ -105,7 +106,8 @@ type Service struct {
 	ingest   *ingest.Ingest
 	delivery *delivery.Pool
 	sourcing *sourcing.Sourcing
-	cluster  *cluster // nil for a server alone
+	putter   *handover.Putter // puts the server's own messages into streams
+	cluster  *cluster         // nil for a server alone
 	// changes are requests that change something, and looks those that only look.
 	changes, looks *lanes.Lanes[laneKey, *request, Outlet]
 
@@ -176,6 +178,7 @@ func New(cfg Config) *Service {
 		s.cluster = newCluster(s, cfg.Cluster)
 		s.running.Go(s.cluster.run)
 	}
+	s.putter = newPutter(s)
 	return s
 }
 

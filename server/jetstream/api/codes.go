@@ -72,4 +72,5 @@ const (
 	SourceConsumerDuplicate config.Code = 10216
 	SourceConsumerFlow      config.Code = 10217
 	IdentityMismatch        config.Code = 10225
+	PutTooMany              config.Code = 11050
 )

@@ -15,8 +15,8 @@ import (
 // Kind is what a question is about.
 type Kind string
 
-// The kinds of questions. All but KindUsage, KindStored, KindStreams and KindKnown are about one stream, by its id, and answered
-// by the server that leads it; others reply that they do not.
+// The kinds of questions. All but KindUsage, KindStored, KindStreams, KindKnown and KindPart are about one stream, by its id, and
+// answered by the server that leads it; others reply that they do not.
 const (
 	// KindInfo asks for the info of a stream.
 	KindInfo Kind = "info"
@@ -35,6 +35,10 @@ const (
 	// KindKnown waits until the server has done what was decided about a stream: it has let go of one that was deleted, and its
 	// clients reach the one that leads it.
 	KindKnown Kind = "known"
+	// KindPut has a stream store the messages in Body; see package handover.
+	KindPut Kind = "put"
+	// KindPart asks for the part of the server in the answer to Call, a call of our own about all streams of an account.
+	KindPart Kind = "part"
 )
 
 // Question is what a server asks of another one.
@@ -49,6 +53,9 @@ type Question struct {
 	Config  *config.Stream `json:"config,omitempty"`
 	Restore string         `json:"restore,omitempty"`
 	Mark    quota.Mark     `json:"mark,omitzero"`
+	// Call are the words of a call, and Body is that of its request.
+	Call string `json:"call,omitempty"`
+	Body []byte `json:"body,omitempty"`
 }
 
 // Reply is what it is told.
@@ -60,6 +67,9 @@ type Reply struct {
 	Streams []*api.StreamInfo `json:"streams,omitempty"`
 	Usage   quota.ByTier      `json:"usage,omitempty"`
 	Stored  *quota.News       `json:"stored,omitempty"`
+	// Part is a part of the answer to a call, about the streams of Names.
+	Part  json.RawMessage `json:"part,omitempty"`
+	Names []string        `json:"names,omitempty"`
 }
 
 // Asker puts questions to the servers of a cluster. Its methods are safe for concurrent use.

@@ -1,0 +1,4 @@
+package handover
+
+// Decode is decode.
+var Decode = decode
