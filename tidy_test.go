@@ -69,6 +69,7 @@ var layers = []layer{
 	{"jetlog/producers", "jetlog/codec", ""},
 	{"jetlog/deadlines", "", ""},
 	{"jetlog/notes", "", ""},
+	{"jetlog/letters", "jetlog/codec", ""},
 	{"jetlog/deliveries", "jetlog/codec jetlog/deadlines jetlog/notes", ""},
 	{"jetlog/body", "subjects jetlog/codec jetlog/config", ""},
 	{"jetlog/terms", "headers jetlog/config jetlog/body jetlog/producers", ""},
