@@ -41,6 +41,8 @@ const (
 	KindPin             Kind = 23
 	KindConsumerRestore Kind = 24
 	KindSkip            Kind = 25
+	KindGiveUp          Kind = 26
+	KindHanded          Kind = 27
 )
 
 // Level returns the feature level from which the kind may be proposed, 0 for an unknown kind.
@@ -146,6 +148,10 @@ func fresh(kind Kind) Command {
 		return &ConsumerRestore{}
 	case KindSkip:
 		return &Skip{}
+	case KindGiveUp:
+		return &GiveUp{}
+	case KindHanded:
+		return &Handed{}
 	}
 	return nil
 }

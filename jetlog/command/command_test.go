@@ -78,6 +78,8 @@ func examples() []command.Command {
 			Pending:   []command.Restored{{Sequence: 8, Consumer: 4, Count: 2}, {Sequence: 30, Consumer: 12, Count: 1}},
 			Exhausted: []uint64{9, 11}, Initial: []uint64{31, 40}, Resume: 41,
 		},
+		&command.GiveUp{Time: 22, Consumer: "c", Messages: []command.GivenUp{{Sequence: 5, Text: "not a number"}, {Sequence: 6}}},
+		&command.Handed{Time: 23, Consumer: "c", Box: 4, UpTo: 700},
 	}
 }
 
