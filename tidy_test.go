@@ -114,6 +114,7 @@ var layers = []layer{
 	{"server/jetstream/lanes", "", ""},
 	{"server/jetstream/overload", "", ""},
 	{"server/jetstream/clock", "", ""},
+	{"server/jetstream/pace", "", ""},
 	{"server/jetstream/alarm", "", ""},
 	{"cluster/survey", "", ""},
 	{"server/memory", "", ""},
@@ -160,8 +161,12 @@ var layers = []layer{
 		"subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/schedule jetlog/store server/accounts server/msgtrace server/jetstream/api", "",
 	},
 	{"server/jetstream/handover", "jetlog/command server/jetstream/api server/jetstream/clustered server/jetstream/ingest", ""},
-	{"server/jetstream/delivery", "subjects headers jetlog/config jetlog/command jetlog/body jetlog jetlog/entries jetlog/store server/accounts server/jetstream/api server/jetstream/clock", ""},
+	{"server/jetstream/delivery", "subjects headers jetlog/config jetlog/command jetlog/body jetlog jetlog/entries jetlog/store server/accounts server/jetstream/api server/jetstream/clock server/jetstream/pace", ""},
 	{"server/jetstream/shown", "jetlog jetlog/command jetlog/config server/jetstream/api server/jetstream/delivery", ""},
+	{"server/jetstream/due", "jetlog jetlog/command jetlog/config server/jetstream/alarm server/jetstream/clock", ""},
+	{"server/jetstream/own", "jetlog/store server/accounts server/jetstream/api server/jetstream/clustered server/jetstream/delivery", ""},
+	{"server/jetstream/lag", "jetlog jetlog/config server/jetstream/api server/jetstream/delivery server/jetstream/own server/jetstream/reads", ""},
+	{"server/jetstream/explain", "subjects jetlog jetlog/config server/jetstream/api server/jetstream/clustered server/jetstream/delivery server/jetstream/lag server/jetstream/own", ""},
 	{"server/jetstream/events", "jetlog server/accounts server/engine server/jetstream/api server/jetstream/delivery", nuid},
 	{"server/jetstream/sourcing", "subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/origin server/accounts server/engine server/jetstream/api", nuid},
 	{"server/jetstream/relay", "headers server/accounts server/engine server/jetstream/api server/jetstream/clustered", ""},
@@ -169,7 +174,7 @@ var layers = []layer{
 	{
 		"server/jetstream",
 		"subjects headers jetlog/config jetlog/command jetlog/body jetlog/entries jetlog jetlog/store server/wire server/accounts server/engine " +
-			"server/jetstream/api server/jetstream/alarm server/jetstream/backup server/jetstream/claims server/jetstream/clock server/jetstream/clustered server/jetstream/directory server/jetstream/ingest server/jetstream/delivery server/jetstream/events server/jetstream/handover server/jetstream/lanes server/jetstream/overload server/jetstream/quota server/jetstream/reads server/jetstream/rebuild server/jetstream/relay server/jetstream/shown server/jetstream/sourcing server/jetstream/transfer",
+			"server/jetstream/api server/jetstream/backup server/jetstream/claims server/jetstream/clock server/jetstream/clustered server/jetstream/directory server/jetstream/due server/jetstream/ingest server/jetstream/delivery server/jetstream/events server/jetstream/explain server/jetstream/lag server/jetstream/handover server/jetstream/own server/jetstream/lanes server/jetstream/overload server/jetstream/quota server/jetstream/reads server/jetstream/rebuild server/jetstream/relay server/jetstream/shown server/jetstream/sourcing server/jetstream/transfer",
 		nuid,
 	},
 	// 5: composes what lies below.

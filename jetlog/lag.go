@@ -28,6 +28,16 @@ func (c *Consumer) OldestUnacked(m Messages) (Meta, error) {
 	return live(m, seq)
 }
 
+// FirstUnacked returns the oldest message that waits for an answer, 0 for none, and when it was first delivered, in nanoseconds
+// since 1970; that is 0 where it is not known, since no policy of the consumer needs it.
+func (c *Consumer) FirstUnacked() (seq uint64, delivered int64) {
+	d := c.acks.First()
+	if d == nil {
+		return 0, 0
+	}
+	return d.Sequence, c.acks.Noted(d.Sequence).First
+}
+
 // Full reports whether so many deliveries wait for an answer that nothing new may be delivered. What is to
 // be delivered again still may.
 func (c *Consumer) Full() bool {

@@ -75,3 +75,33 @@ func TestLag(t *testing.T) {
 		t.Error("a read that fails is told")
 	}
 }
+
+// TestFirstUnacked asks for the oldest message that waits for an answer, with a policy that knows of first deliveries and without.
+func TestFirstUnacked(t *testing.T) {
+	s, m := jetlog.New(1, unlimited(), 1), jetlog.NewMemory()
+	noted := map[string]string{"runnel.retry": "fixed,delay=1s"}
+	for name, metadata := range map[string]map[string]string{"plain": nil, "noted": noted} {
+		mustApply(t, s, m, &command.ConsumerCreate{Config: config.Consumer{Name: name, Ack: config.AckExplicit, AckWait: time.Minute, Metadata: metadata}})
+	}
+	for i := range int64(2) {
+		mustApply(t, s, m, &command.Publish{Time: i + 1, Subject: "s.a"})
+	}
+	check := func(name string, want uint64, since int64) {
+		t.Helper()
+		if seq, at := s.Consumer(name).FirstUnacked(); seq != want || at != since {
+			t.Errorf("%s: got message %d, delivered at %d, want %d at %d", name, seq, at, want, since)
+		}
+	}
+	for _, at := range []int64{10, 20} {
+		for _, name := range []string{"plain", "noted"} {
+			if at == 10 {
+				check(name, 0, 0)
+			}
+			mustApply(t, s, m, choose(s, m, s.Consumer(name), 1, at))
+		}
+	}
+	check("plain", 1, 0)
+	check("noted", 1, 10)
+	mustApply(t, s, m, &command.Ack{Time: 30, Consumer: "noted", Replies: []command.Reply{{Sequence: 1}}})
+	check("noted", 2, 20)
+}

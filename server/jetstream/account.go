@@ -127,7 +127,7 @@ func (a *account) subscribe() {
 // a part of it, and tells whether it is such an account. What it does not import nobody answers.
 func (a *account) elsewhere(m *engine.Message) bool {
 	x := a.account.Crossings()
-	if x == nil || !x.HasServices("$JS.API.>") && !x.HasServices("$JS.ACK.>") {
+	if x == nil || !x.HasServices("$JS.API.>") && !x.HasServices("$JS.ACK.>") && !x.HasServices(api.OwnPrefix+">") {
 		return false
 	}
 	for range x.Services(string(m.Subject)) {

@@ -218,6 +218,8 @@ func (c *cluster) reply(ctx context.Context, q *clustered.Question) *clustered.R
 		return c.replyStreams(q)
 	case clustered.KindUsage:
 		return c.replyUsage(q)
+	case clustered.KindPart:
+		return c.service.part(ctx, q)
 	}
 	r := c.replica(q.ID)
 	if r == nil {

@@ -130,7 +130,7 @@ func (c *cluster) settle(out Outlet, r *request) bool {
 			c.service.overload.Note()
 		}
 	default:
-		c.service.reply(out, r, nil, v.Refusal())
+		c.service.refuse(out, r, v)
 	}
 	return true
 }

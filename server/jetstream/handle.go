@@ -76,7 +76,7 @@ func consumerHandlerOf(e api.Endpoint) handler {
 	case api.CallConsumerNext:
 		return (*Service).pullLate
 	}
-	return nil
+	return ownHandlerOf(e)
 }
 
 // handle carries a request out and answers it, or leaves that to its finish.

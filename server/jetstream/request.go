@@ -66,6 +66,7 @@ func (a *account) handlers() map[string]func(*engine.Message) {
 		"$JS.ACK.>": a.takeAck,
 		"$JS.FC.>":  a.takeFlowControl,
 
+		api.OwnPrefix + ">":             a.takeRequest,
 		api.SnapshotAckPrefix + ">":     a.takeSnapshotAck,
 		api.SnapshotRestorePrefix + ">": a.transfers.TakeChunk,
 	}

@@ -15,10 +15,10 @@ import (
 	"runnel/jetlog/config"
 	"runnel/jetlog/store"
 	"runnel/server/engine"
-	"runnel/server/jetstream/alarm"
 	"runnel/server/jetstream/clock"
 	"runnel/server/jetstream/clustered"
 	"runnel/server/jetstream/delivery"
+	"runnel/server/jetstream/due"
 	"runnel/server/jetstream/ingest"
 	"runnel/server/jetstream/reads"
 	"runnel/server/jetstream/sourcing"
@@ -37,6 +37,7 @@ type stream struct {
 	ingest  *ingest.Stream
 	deliver *delivery.Stream
 	sources *sourcing.Stream
+	due     *due.Keeper // does what time asks for
 	term    uint64      // in which it is led here; 0 where it is not, and on a server alone
 	resting atomic.Bool // it is not led here any more
 	taking  atomic.Bool // it takes a backup in, or has
@@ -44,8 +45,6 @@ type stream struct {
 	// unfinished is set while the stream is not whole, and is not served for that.
 	unfinished bool
 	failed     atomic.Bool  // it could not be opened
-	alarm      alarm.Alarm  // for what time does
-	looking    atomic.Bool  // a goroutine is about to look what time will do
 	counted    atomic.Int64 // bytes that are in the counts of the account and of the server
 	claimed    []string     // subjects, as the account has noted; it guards them
 	// subjects counts the subjects for infos.
@@ -66,7 +65,7 @@ func newStream(a *account, log *store.Stream) *stream {
 	cfg := log.Config()
 	t.cfg.Store(&cfg)
 	t.clock = clock.New(a.service.cfg.Clock)
-	t.alarm = alarm.Alarm{Clock: t.clock.Time, Ring: t.timePassed}
+	t.due = t.newKeeper()
 	return t
 }
 
@@ -87,7 +86,7 @@ func (t *stream) begin() {
 		t.account.service.logger.Error("stream is offline", "account", t.log.Account(), "stream", t.log.Name(), "error", err)
 		return
 	}
-	t.reachTime()
+	t.due.Reach()
 	s := t.account.service
 	t.ingest = s.ingest.Open(t.account.account, t.log, ingest.Hooks{
 		Stored:    t.stored,
@@ -109,7 +108,7 @@ func (t *stream) begin() {
 // attend lets messages come, and time pass.
 func (t *stream) attend() {
 	t.subscribe()
-	t.watchTime()
+	t.due.Watch()
 }
 
 // unled tells of an error that a command has failed since the stream is not led here, or was not any more when it came.
@@ -154,7 +153,7 @@ func (t *stream) close() { t.end((*delivery.Stream).Close) }
 // end is close; deliver ends the deliveries, and says why to those who wait for messages.
 func (t *stream) end(deliver func(*delivery.Stream)) {
 	t.silence()
-	t.alarm.Stop()
+	t.due.Stop()
 	t.subjects.Close()
 	if t.ingest != nil {
 		t.sources.Close()
@@ -182,7 +181,7 @@ func (t *stream) stored(subject string, sequence uint64) {
 	if sequence%countEvery == 0 {
 		t.countIfKnown()
 	}
-	t.storedTimed()
+	t.due.Stored(t.config())
 }
 
 // withdrawn is told of messages that have gone while consumers awaited an answer to them. It is quick.

@@ -136,7 +136,7 @@ func (t *stream) configured() {
 	t.sources.Configure()
 	t.subscribe()
 	t.changed()
-	t.watchTime()
+	t.due.Watch()
 }
 
 // streamInfo tells about a stream.

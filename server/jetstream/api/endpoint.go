@@ -45,8 +45,17 @@ const (
 	CallAccountPurge
 	CallAccountStreamMove
 	CallAccountStreamCancelMove
+
+	// Those of our own, whose subjects begin with OwnPrefix.
+
+	CallLag
+	CallConsumerLag
+	CallConsumerExplain
 	endpoints
 )
+
+// OwnPrefix begins the subjects of requests that only this server knows.
+const OwnPrefix = "$RUNNEL.API."
 
 // body is what an endpoint does with the body of its request.
 type body uint8
@@ -65,6 +74,7 @@ const (
 const (
 	mutates = 1 << iota // changes something, and so goes before calls that only look
 	system              // is for the system account
+	own                 // its subjects begin with OwnPrefix
 )
 
 // The parts of a subject that follow the words of its endpoint, as letters: an account, a stream, a consumer, the
@@ -78,7 +88,7 @@ type row struct {
 	empty func() Answer // the answer with nothing in it
 }
 
-// rows says all about the endpoints. The words of none are the beginning of another's.
+// rows says all about the endpoints. The words of none are the beginning of another's with the same prefix.
 var rows = [endpoints]row{
 	CallUnknown:                 {kind: "system", empty: newAnswer[PlainAnswer]},
 	CallConsumerNext:            {words: "CONSUMER.MSG.NEXT", parts: "sc", body: bodyOwn},
@@ -118,12 +128,17 @@ var rows = [endpoints]row{
 	CallAccountPurge:            {words: "ACCOUNT.PURGE", parts: "a", kind: "account_purge", flags: mutates | system, empty: newAnswer[AccountPurgeAnswer]},
 	CallAccountStreamMove:       {words: "ACCOUNT.STREAM.MOVE", parts: "as", kind: "stream_update", body: bodyObject, flags: mutates | system, empty: newAnswer[StreamAnswer]},
 	CallAccountStreamCancelMove: {words: "ACCOUNT.STREAM.CANCEL_MOVE", parts: "as", kind: "stream_update", flags: mutates | system, empty: newAnswer[StreamAnswer]},
+
+	CallLag:             {words: "LAG", kind: "lag", body: bodyObject, flags: own, empty: newAnswer[LagAnswer]},
+	CallConsumerLag:     {words: "CONSUMER.LAG", parts: "sc", kind: "consumer_lag", flags: own, empty: newAnswer[ConsumerLagAnswer]},
+	CallConsumerExplain: {words: "CONSUMER.EXPLAIN", parts: "sc", kind: "consumer_explain", flags: own, empty: newAnswer[ExplainAnswer]},
 }
 
-// typePrefix and typeSuffix stand around the kind of an answer in its type.
+// A prefix and typeSuffix stand around the kind of an answer in its type.
 const (
-	typePrefix = "io.nats.jetstream.api.v1."
-	typeSuffix = "_response"
+	typePrefix    = "io.nats.jetstream.api.v1."
+	typePrefixOwn = "io.runnel.api.v1."
+	typeSuffix    = "_response"
 )
 
 // row returns what is known about the endpoint; that of CallUnknown for a number that is none.
@@ -144,10 +159,14 @@ func (e Endpoint) String() string {
 
 // Type returns the type of the endpoint's answers; empty for the two that answer with messages and statuses.
 func (e Endpoint) Type() string {
-	if kind := e.row().kind; kind != "" {
+	switch kind := e.row().kind; {
+	case kind == "":
+		return ""
+	case e.Own():
+		return typePrefixOwn + kind + typeSuffix
+	default:
 		return typePrefix + kind + typeSuffix
 	}
-	return ""
 }
 
 // Mutates reports whether the call may change something. Such calls go before others.
@@ -155,6 +174,12 @@ func (e Endpoint) Mutates() bool { return e.row().flags&mutates != 0 }
 
 // System reports whether only the system account may call.
 func (e Endpoint) System() bool { return e.row().flags&system != 0 }
+
+// Own reports whether the call is one of our own, below OwnPrefix.
+func (e Endpoint) Own() bool { return e.row().flags&own != 0 }
+
+// OfStream reports whether the subjects of the call name a stream.
+func (e Endpoint) OfStream() bool { return strings.Contains(e.row().parts, "s") }
 
 // Call is what a subject of the API asks for. The strings are parts of the subject.
 type Call struct {
@@ -167,16 +192,16 @@ type Call struct {
 	Filter string
 }
 
-// ParseSubject returns what a subject of the API asks for. It is not one without the prefix `$JS.API.` or
-// `$JS.<domain>.API.`; with it, a subject that means nothing is a call of CallUnknown. It does not allocate.
+// ParseSubject returns what a subject of the API asks for. It is not one without the prefix `$JS.API.`,
+// `$JS.<domain>.API.` or OwnPrefix; with it, a subject that means nothing is a call of CallUnknown. It does not allocate.
 func ParseSubject(subject string) (Call, bool) {
-	domain, rest, ok := cutPrefix(subject)
+	domain, rest, flags, ok := cutPrefix(subject)
 	if !ok {
 		return Call{}, false
 	}
 	for e := CallUnknown + 1; e < endpoints; e++ {
 		words := rows[e].words
-		if !strings.HasPrefix(rest, words) {
+		if !strings.HasPrefix(rest, words) || rows[e].flags&own != flags {
 			continue
 		}
 		call := Call{Endpoint: e, Domain: domain}
@@ -187,17 +212,21 @@ func ParseSubject(subject string) (Call, bool) {
 	return Call{Domain: domain}, true
 }
 
-// cutPrefix splits a subject of the API into the domain that it names and what follows the prefix.
-func cutPrefix(subject string) (domain, rest string, ok bool) {
+// cutPrefix splits a subject of the API into the domain that it names, what follows the prefix, and whether the flag own is
+// set for that prefix.
+func cutPrefix(subject string) (domain, rest string, flags uint8, ok bool) {
 	if rest, ok = strings.CutPrefix(subject, "$JS.API."); ok {
-		return "", rest, rest != ""
+		return "", rest, 0, rest != ""
+	}
+	if rest, ok = strings.CutPrefix(subject, OwnPrefix); ok {
+		return "", rest, own, rest != ""
 	}
 	if rest, ok = strings.CutPrefix(subject, "$JS."); !ok {
-		return "", "", false
+		return "", "", 0, false
 	}
 	domain, rest, _ = strings.Cut(rest, ".")
 	rest, ok = strings.CutPrefix(rest, "API.")
-	return domain, rest, ok && domain != "" && rest != ""
+	return domain, rest, 0, ok && domain != "" && rest != ""
 }
 
 // take sets the parts from what follows the words of an endpoint, and reports whether all of it was parts and all

@@ -78,9 +78,49 @@ func TestParseSubject(t *testing.T) {
 			}
 		})
 	}
-	for e := api.CallUnknown; e <= api.CallAccountStreamCancelMove; e++ {
-		if !seen[e] {
+	for e := api.CallUnknown; e.String() != "unknown" || e == api.CallUnknown; e++ {
+		if !seen[e] && !e.Own() {
 			t.Errorf("%s is not tried", e)
+		}
+	}
+}
+
+// TestParseOwnSubject gives a subject of every call of our own, and what it asks for. Neither prefix leads to calls of the
+// other one.
+func TestParseOwnSubject(t *testing.T) {
+	tests := []struct {
+		subject string
+		want    api.Call
+		kind    string
+	}{
+		{"LAG", api.Call{Endpoint: api.CallLag}, "lag"},
+		{"CONSUMER.LAG.S.C", api.Call{Endpoint: api.CallConsumerLag, Stream: "S", Consumer: "C"}, "consumer_lag"},
+		{"CONSUMER.EXPLAIN.S.C", api.Call{Endpoint: api.CallConsumerExplain, Stream: "S", Consumer: "C"}, "consumer_explain"},
+	}
+	seen := map[api.Endpoint]bool{}
+	for _, tt := range tests {
+		t.Run(tt.subject, func(t *testing.T) {
+			if got, ok := api.ParseSubject("$RUNNEL.API." + tt.subject); !ok || got != tt.want {
+				t.Errorf("got %+v %v, want %+v", got, ok, tt.want)
+			}
+			if got, ok := api.ParseSubject("$JS.API." + tt.subject); !ok || got.Endpoint != api.CallUnknown {
+				t.Errorf("below $JS.API: got %+v %v, want an unknown call", got, ok)
+			}
+			e := tt.want.Endpoint
+			seen[e] = true
+			if got, want := e.Type(), "io.runnel.api.v1."+tt.kind+"_response"; got != want || !e.Own() || !strings.HasPrefix(tt.subject, e.String()) {
+				t.Errorf("%s: got type %s, own %v, want %s", e, got, e.Own(), want)
+			}
+		})
+	}
+	for e := api.CallUnknown + 1; e.String() != "unknown"; e++ {
+		if e.Own() && !seen[e] {
+			t.Errorf("%s is not tried", e)
+		}
+	}
+	for _, subject := range []string{"INFO", "STREAM.INFO.S", "CONSUMER.LAG.S", "LAG.S", "x"} {
+		if got, ok := api.ParseSubject("$RUNNEL.API." + subject); !ok || got.Endpoint != api.CallUnknown {
+			t.Errorf("%s: got %+v %v, want an unknown call", subject, got, ok)
 		}
 	}
 }
@@ -97,7 +137,7 @@ func TestUnknownSubject(t *testing.T) {
 			t.Errorf("%s: got %+v %v, want an unknown call", subject, got, ok)
 		}
 	}
-	for _, subject := range []string{"", "$JS", "$JS.API", "$JS.API.", "$JS.ACK.S.C.1.2.3.4.5", "$JS..API.INFO", "$JS.hub.INFO", "$JS.hub.API", "$JS.hub.API.", "$js.api.INFO", "foo"} {
+	for _, subject := range []string{"", "$JS", "$JS.API", "$JS.API.", "$JS.ACK.S.C.1.2.3.4.5", "$JS..API.INFO", "$JS.hub.INFO", "$JS.hub.API", "$JS.hub.API.", "$RUNNEL.API", "$RUNNEL.API.", "$js.api.INFO", "foo"} {
 		if got, ok := api.ParseSubject(subject); ok {
 			t.Errorf("%q: got %+v, want none", subject, got)
 		}
@@ -114,7 +154,7 @@ func TestTraits(t *testing.T) {
 		api.CallMetaStepDown, api.CallMetaRescue, api.CallServerRemove, api.CallServerEvacuate, api.CallAccountPurge,
 		api.CallAccountStreamMove, api.CallAccountStreamCancelMove,
 	}
-	for e := api.CallUnknown; e <= api.CallAccountStreamCancelMove; e++ {
+	for e := api.CallUnknown; e <= api.CallAccountStreamCancelMove; e++ { // those of our own stand behind these
 		if got, want := e.Mutates(), !slices.Contains(looks, e); got != want {
 			t.Errorf("%s changes something: got %v, want %v", e, got, want)
 		}
@@ -154,14 +194,18 @@ func FuzzSubject(f *testing.F) {
 	f.Add("$JS.API.CONSUMER.CREATE.S.C.a.b")
 	f.Add("$JS.hub.API.DIRECT.GET.S.x")
 	f.Add("$JS.API.ACCOUNT.STREAM.MOVE.A.S")
+	f.Add("$RUNNEL.API.CONSUMER.LAG.S.C")
 	f.Fuzz(func(t *testing.T, subject string) {
 		call, ok := api.ParseSubject(subject)
 		if !ok || call.Endpoint == api.CallUnknown {
 			return
 		}
 		again := "$JS.API."
-		if call.Domain != "" {
+		switch {
+		case call.Domain != "":
 			again = api.DomainPrefix(call.Domain)
+		case call.Endpoint.Own():
+			again = api.OwnPrefix
 		}
 		again += call.Endpoint.String()
 		for _, part := range []string{call.Account, call.Stream, call.Consumer, call.Filter} {

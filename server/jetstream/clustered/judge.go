@@ -50,7 +50,7 @@ func ByMeta(e api.Endpoint) bool {
 		api.CallStreamList, api.CallStreamRestore, api.CallStreamPeerRemove, api.CallStreamPeerEvacuate, api.CallStreamCancelMove:
 		return true
 	}
-	return e.System()
+	return e.System() || e.Own() && !e.OfStream()
 }
 
 // Everybody reports whether every server answers calls of an endpoint for itself.

@@ -95,8 +95,10 @@ func (t *turn) answersOf(list []answer) {
 			f.expect(t.ns, t.set.shortestWait)
 		case api.AckTerminate:
 			reply.Answer = command.Terminate
+			t.through()
 			t.events().Terminated(t.c.stream, t.c.name, a.about, a.reason)
 		default:
+			t.through()
 			t.sample(a.about)
 		}
 		ack.Replies = append(ack.Replies, reply)
@@ -107,6 +109,13 @@ func (t *turn) answersOf(list []answer) {
 	f.patient = t.commits && !f.again && f.due == 0 && len(f.replies) == 0
 	if len(ack.Replies) > 0 && !t.join(&f, ack) {
 		t.launch(&f)
+	}
+}
+
+// through counts a message that was answered for good, where each is.
+func (t *turn) through() {
+	if t.set.ack == config.AckExplicit {
+		t.served++
 	}
 }
 

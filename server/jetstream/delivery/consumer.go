@@ -7,6 +7,7 @@ import (
 
 	"runnel/jetlog"
 	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/pace"
 )
 
 // phase is where a consumer is between two turns.
@@ -32,10 +33,11 @@ type consumer struct {
 	// hungry is set while the consumer would take a message and there is none. Whoever clears it rouses it.
 	hungry atomic.Bool
 
-	mu    sync.Mutex // guards the next three
+	mu    sync.Mutex // guards the next four
 	phase phase
-	box   *mailbox // nil when it is empty
-	shown shown    // what others may see
+	box   *mailbox   // nil when it is empty
+	shown shown      // what others may see
+	pace  *pace.Pace // of the messages that it is through with, nil as long as there were none
 
 	// What follows belongs to the worker that runs the consumer.
 	incarnation uint64
@@ -182,18 +184,24 @@ func (c *consumer) begin() *mailbox {
 	return box
 }
 
-// rest ends a turn. With more, there is another one; that is also so when something came in meanwhile.
-func (c *consumer) rest(s shown, more bool) {
-	if c.restLocked(s, more) {
+// rest ends a turn. If there is more, there is another one; that is also so when something came in meanwhile.
+func (c *consumer) rest(e *ended) {
+	if c.restLocked(e) {
 		c.stream.pool.enqueue(c)
 	}
 }
 
-func (c *consumer) restLocked(s shown, more bool) bool {
+func (c *consumer) restLocked(e *ended) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.shown = s
-	if more || c.phase == again {
+	c.shown = e.shown
+	if e.served > 0 {
+		if c.pace == nil {
+			c.pace = &pace.Pace{}
+		}
+		c.pace.Add(uint64(e.served), e.at)
+	}
+	if e.more || c.phase == again {
 		c.phase = ready
 		return true
 	}

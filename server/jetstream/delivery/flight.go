@@ -266,6 +266,9 @@ func (t *turn) note(urgent bool) {
 		Time: t.ns, Consumer: t.c.name, Incarnation: t.c.incarnation, From: t.c.at.Consumer - n + 1, Messages: s.unnoted,
 	}
 	f := flight{command: d, epoch: t.c.epoch, from: d.From, count: n, fresh: fresh(s.unnoted), parcel: s.parcel}
+	if t.set.ack != config.AckExplicit {
+		t.served += int(f.fresh) // nobody says of each that it is through
+	}
 	if t.set.ack != config.AckNone {
 		f.expect(t.ns, t.set.shortestWait)
 	}

@@ -212,7 +212,9 @@ type worker struct {
 type ended struct {
 	consumer *consumer
 	shown    shown
-	more     bool // there is another turn
+	more     bool  // there is another turn
+	served   int   // messages that the consumer was through with,
+	at       int64 // at that time
 }
 
 // work runs turns until nobody is ready.
@@ -242,7 +244,7 @@ func (w *worker) flush() {
 	w.told = closeAll(w.told)
 	for i, e := range w.done {
 		w.done[i] = ended{}
-		e.consumer.rest(e.shown, e.more)
+		e.consumer.rest(&e)
 	}
 	w.done = w.done[:0]
 	w.settled = closeAll(w.settled)

@@ -37,10 +37,16 @@ type State struct {
 // Lag is how far a consumer is behind. Times are zero when there is no such message.
 type Lag struct {
 	Messages          uint64    // that are not delivered yet, or not acknowledged yet
+	Undelivered       uint64    // of these, those of the first kind
+	Unacked           int       // and of the second
 	OldestUndelivered time.Time // when the first message was stored that is not delivered yet
 	OldestUnacked     time.Time // when the first message was stored that waits for an answer
+	FirstDelivered    time.Time // and when that was first delivered, zero where it is not known
 	// Age is how long ago the older of both was stored.
 	Age time.Duration
+	// Served are the messages that the consumer was through with each second, lately: that were acknowledged or terminated; or
+	// delivered, where not each is acknowledged by itself.
+	Served float64
 }
 
 // State returns the state of a consumer; it is false if there is none. It is exact after Settle.
@@ -73,6 +79,7 @@ func (s *Stream) State(consumer string) (State, bool) {
 		out.Stalled = Storage
 		return out, true
 	}
+	out.Lag.Served = c.served(now)
 	oldest := out.Lag.OldestUndelivered
 	if u := out.Lag.OldestUnacked; !u.IsZero() && (oldest.IsZero() || u.Before(oldest)) {
 		oldest = u
@@ -107,21 +114,17 @@ func (s *State) explain(set *settings, deadline int64, pending uint64, ackPendin
 
 // lagOf returns how far a consumer is behind, but for the age.
 func lagOf(a *jetlog.Consumer, m jetlog.Messages) (Lag, error) {
-	lag := Lag{Messages: a.Pending() + uint64(a.AckPending())}
-	if a.Pending() > 0 {
-		next, err := a.Next(a.Delivered().Stream, m)
-		if err != nil {
-			return lag, err
-		}
-		if lag.OldestUndelivered, err = storedAt(next, m); err != nil {
-			return lag, err
-		}
+	lag := Lag{Messages: a.Pending() + uint64(a.AckPending()), Undelivered: a.Pending(), Unacked: a.AckPending()}
+	pending, err := a.OldestPending(m)
+	if err != nil {
+		return lag, err
 	}
-	if a.AckPending() == 0 {
-		return lag, nil
+	lag.OldestUndelivered = timeOf(pending.Time)
+	first, delivered := a.FirstUnacked()
+	if first != 0 {
+		lag.OldestUnacked, err = storedAt(first, m)
+		lag.FirstDelivered = timeOf(delivered)
 	}
-	var err error
-	lag.OldestUnacked, err = storedAt(a.AckFloor().Stream+1, m)
 	return lag, err
 }
 
@@ -140,6 +143,16 @@ func timeOf(nanoseconds int64) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(0, nanoseconds).UTC()
+}
+
+// served returns how many messages the consumer was through with each second, lately.
+func (c *consumer) served(now time.Time) float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pace == nil {
+		return 0
+	}
+	return c.pace.PerSecond(now.UnixNano())
 }
 
 // see returns what the last turn has shown.

@@ -35,6 +35,7 @@ type turn struct {
 	more    bool  // there may be more to send at once
 	gave    bool  // something was sent
 	wants   bool  // more would be taken
+	served  int   // messages that it is through with
 }
 
 // applied is what a turn has seen of the consumer's state.
@@ -327,7 +328,7 @@ func (t *turn) rest() {
 	if s.idle() {
 		c.session = nil
 	}
-	t.w.done = append(t.w.done, ended{c, see, t.more})
+	t.w.done = append(t.w.done, ended{consumer: c, shown: see, more: t.more, served: t.served, at: t.ns})
 }
 
 // idle reports whether there is nothing in the session.
