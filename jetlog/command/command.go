@@ -43,6 +43,8 @@ const (
 	KindSkip            Kind = 25
 	KindGiveUp          Kind = 26
 	KindHanded          Kind = 27
+	KindSettle          Kind = 28
+	KindPaid            Kind = 29
 )
 
 // Level returns the feature level from which the kind may be proposed, 0 for an unknown kind.
@@ -152,6 +154,10 @@ func fresh(kind Kind) Command {
 		return &GiveUp{}
 	case KindHanded:
 		return &Handed{}
+	case KindSettle:
+		return &Settle{}
+	case KindPaid:
+		return &Paid{}
 	}
 	return nil
 }

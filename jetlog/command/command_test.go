@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"runnel/jetlog/causes"
 	"runnel/jetlog/codec"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
@@ -27,6 +28,7 @@ func examples() []command.Command {
 		Name: "c", Durable: "c", Ack: config.AckExplicit, Deliver: config.DeliverByStartTime, StartTime: &at,
 		Backoff: []time.Duration{time.Second}, FilterSubjects: []string{"a", "b.*"},
 	}
+	source := causes.Source{ID: 1 << 40, Stream: "ORDERS", Consumer: "c", Incarnation: 3}
 	return []command.Command{
 		&command.Publish{
 			Time: 1700000000000000000, Subject: "orders.new", Header: []byte("NATS/1.0\r\nA: b\r\n\r\n"),
@@ -60,6 +62,9 @@ func examples() []command.Command {
 		&command.Publish{Time: 15, Subject: "s", Internal: true, Sourced: true, Previous: 1 << 40},
 		&command.Publish{Time: 15, Subject: "s", Internal: true, Sourced: true, Fire: 7},
 		&command.Publish{Time: 15, Subject: "s", Put: &command.Put{Producer: "p", Number: 300, After: 7}},
+		&command.Publish{Time: 15, Subject: "s", Cause: &causes.Cause{Source: source, Sequence: 17, Paid: 4}},
+		&command.Settle{Time: 15, Consumer: "c", Incarnation: 3, Sequences: []uint64{5, 300, 4}},
+		&command.Paid{Time: 15, Source: source, Sequences: []uint64{7}},
 		&command.Batch{Time: 16, Members: []command.Publish{
 			{Time: 16, Subject: "s", Header: []byte("NATS/1.0\r\nA: b\r\n\r\n")},
 			{Time: 16, Subject: "t", Payload: []byte("payload"), Fire: 99},

@@ -3,6 +3,7 @@ package command
 import (
 	"encoding/json"
 
+	"runnel/jetlog/causes"
 	"runnel/jetlog/codec"
 	"runnel/jetlog/config"
 )
@@ -31,6 +32,9 @@ type Publish struct {
 	// Put is set for what the server puts into the stream in somebody's name. What the header asks for is then asked of
 	// nobody: it was said to the stream that the message comes from.
 	Put *Put
+	// Cause is the delivery that the message was made from, whose acknowledgement is published with it; nil for none. That of
+	// a batch is in its last member.
+	Cause *causes.Cause
 }
 
 // Put is in whose name a message is put, and with which number. One whose number the stream has had from that producer
@@ -52,6 +56,7 @@ const (
 	fireFlag     // the time of Fire follows
 	sourcedFlag  // Previous follows
 	putFlag      // Put follows
+	causeFlag    // Cause follows
 	flagsEnd
 )
 
@@ -88,6 +93,9 @@ func (c *Publish) encodeMessage(out []byte) []byte {
 	if c.Put != nil {
 		flags |= putFlag
 	}
+	if c.Cause != nil {
+		flags |= causeFlag
+	}
 	out = append(out, flags)
 	if c.Fire != 0 {
 		out = codec.AppendInt(out, c.Fire)
@@ -98,6 +106,9 @@ func (c *Publish) encodeMessage(out []byte) []byte {
 	if p := c.Put; p != nil {
 		out = codec.AppendBytes(out, p.Producer)
 		out = codec.AppendUint(codec.AppendUint(out, p.Number), p.After)
+	}
+	if c.Cause != nil {
+		out = c.Cause.Append(out)
 	}
 	return out
 }
@@ -117,6 +128,9 @@ func (c *Publish) decodeMessage(r *codec.Reader) {
 	}
 	if flags&putFlag != 0 {
 		c.Put = &Put{Producer: r.String(), Number: r.Uint(), After: r.Uint()}
+	}
+	if flags&causeFlag != 0 {
+		c.Cause = causes.Read(r)
 	}
 }
 
