@@ -80,8 +80,9 @@ func (w *Waiting[R]) setLocked() {
 func (w *Waiting[R]) look() {
 	now := time.Now()
 	gone := make(map[string]bool) // servers that it was asked of
-	var still []waiting[R]
-	for _, r := range w.take() {
+	list := w.take()
+	still := list[:0]
+	for _, r := range list {
 		if r.by != "" && !w.orphaned(&r, gone) {
 			if now.Sub(r.came) < Grace {
 				still = append(still, r)
@@ -94,6 +95,7 @@ func (w *Waiting[R]) look() {
 			still = append(still, r)
 		}
 	}
+	clear(list[len(still):])
 	w.put(still)
 }
 
