@@ -51,6 +51,11 @@ func (s *Stream) dispatch(c command.Command, m Messages) (Result, error) {
 		return s.deliver(c, m)
 	case *command.Ack:
 		return s.ack(c, m)
+	case *command.Settle:
+		return s.settleFor(c, m)
+	case *command.Paid:
+		s.causes.Pay(c.Source, c.Sequences)
+		return Result{}, nil
 	case *command.AckDeadline:
 		return s.ackDeadline(), nil
 	case *command.Pause:

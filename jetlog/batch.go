@@ -70,6 +70,9 @@ func (s *Stream) batch(c *command.Batch, m Messages) (Result, error) {
 	case len(c.Members) == 0:
 		return refused(config.AtomicIncomplete), nil
 	}
+	if r := s.caused(c.Members[len(c.Members)-1].Cause); r.Code != 0 || r.Duplicate {
+		return r, nil
+	}
 	b := s.newBatch(len(c.Members), m)
 	return s.atOnce(b, m, func() (Result, error) {
 		all := make([]terms.Terms, len(c.Members))
@@ -128,6 +131,9 @@ func (s *Stream) stage(a arrival, b *batch) (string, error) {
 		s.state.Messages++
 		s.state.Bytes += meta.Bytes
 	} else if err := s.planRollup(&a, b); err != nil {
+		return "", err
+	}
+	if err := s.planCause(a.cause, b); err != nil {
 		return "", err
 	}
 	s.state.Last = meta.Sequence

@@ -111,6 +111,9 @@ func (s *Stream) checkState(lives []Meta, bytes uint64, wrong func(string, ...an
 	if s.state != want {
 		wrong("state is %+v, counted %+v", s.state, want)
 	}
+	if err := s.causes.Check(s.state.Last); err != nil {
+		wrong("%w", err)
+	}
 	for name, mark := range s.producers.All {
 		if mark.Number == 0 || mark.Sequence == 0 || mark.Sequence > s.state.Last {
 			wrong("producer %q is at %+v, the last sequence is %d", name, mark, s.state.Last)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"runnel/headers"
+	"runnel/jetlog/causes"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/jetlog/producers"
@@ -41,6 +42,9 @@ func (s *Stream) publishOne(c *command.Publish, m Messages) (Result, error) {
 // judge finds out whether a message may be stored, and as what. For a member of a batch, m is the
 // batch, which has the messages as they are after the members before.
 func (s *Stream) judge(a *arrival, m Messages, b *batch) (Result, error) {
+	if r := s.caused(a.cause); r.Code != 0 || r.Duplicate {
+		return r, nil
+	}
 	t := a.terms
 	if len(t.Stream) > 0 && string(t.Stream) != s.config.Name && !a.internal {
 		return refused(config.WrongStream), nil
@@ -138,8 +142,9 @@ type arrival struct {
 	skip uint64
 	// internal tells that the server itself publishes it, kept that it is stored.
 	internal, kept bool
-	// put is set for what the server puts in somebody's name.
-	put *command.Put
+	// put is set for what the server puts in somebody's name, cause for what acknowledges that from which it was made.
+	put   *command.Put
+	cause *causes.Cause
 	// total is what a counter has come to, empty in other streams.
 	total string
 	// rollSubject and rollAll tell what goes for it.
@@ -154,6 +159,7 @@ type arrival struct {
 func arrivalOf(c *command.Publish, at int64, t *terms.Terms) arrival {
 	return arrival{
 		subject: c.Subject, terms: t, header: c.Header, payload: c.Payload, at: at, internal: c.Internal, fire: c.Fire, put: c.Put,
+		cause: c.Cause,
 	}
 }
 
@@ -195,6 +201,9 @@ func (s *Stream) pass(a *arrival, m Messages) (Result, error) {
 	if err := s.planRollup(a, m); err != nil {
 		return Result{}, err
 	}
+	if err := s.planCause(a.cause, m); err != nil {
+		return Result{}, err
+	}
 	if err := s.settle(m, nil); err != nil {
 		return Result{}, err
 	}
@@ -221,6 +230,9 @@ func (s *Stream) store(a *arrival, m Messages) (Result, error) {
 	}
 	if detail, err := s.planStore(a, meta, before, m); err != nil || detail != "" {
 		return refusedWith(config.StoreFailed, detail), err
+	}
+	if err := s.planCause(a.cause, m); err != nil {
+		return Result{}, err
 	}
 	if err := s.settle(m, meta); err != nil {
 		return Result{}, err
@@ -287,6 +299,9 @@ func (s *Stream) advance(a *arrival, m Messages) {
 	s.lastID = append(s.lastID[:0], a.terms.ID...)
 	if !a.internal && a.terms.Producer != nil {
 		s.producers.Note(a.terms.Producer, producers.Mark{Number: a.terms.Number, Sequence: s.state.Last})
+	}
+	if a.cause != nil {
+		s.owe(a.cause)
 	}
 	if window := int64(s.config.DuplicateWindow); window > 0 {
 		if len(a.terms.ID) > 0 {

@@ -2,6 +2,7 @@ package jetlog
 
 import (
 	"runnel/jetlog/body"
+	"runnel/jetlog/causes"
 	"runnel/jetlog/config"
 	"runnel/jetlog/deadlines"
 	"runnel/jetlog/origin"
@@ -47,6 +48,8 @@ type Stream struct {
 	origins origin.Table
 	// producers are how far those are who number what they publish.
 	producers producers.Table
+	// causes are the messages from which those of the stream were made, as far as that was published with them.
+	causes causes.Table
 	// lastID is the message id of the last sequence, empty if it had none.
 	lastID []byte
 

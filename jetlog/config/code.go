@@ -131,6 +131,10 @@ const (
 	ProducerInvalid           Code = 11001
 	ProducerGap               Code = 11002
 	ProducersFull             Code = 11003
+	CauseSettled              Code = 11051
+	CauseUnknown              Code = 11052
+	CausesFull                Code = 11053
+	CauseLate                 Code = 11054
 )
 
 // Error is a refusal: its number, and what the text of that number has to be filled with.

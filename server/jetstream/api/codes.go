@@ -73,4 +73,6 @@ const (
 	SourceConsumerFlow      config.Code = 10217
 	IdentityMismatch        config.Code = 10225
 	PutTooMany              config.Code = 11050
+	AckInvalid              config.Code = 11055
+	AckUnreachable          config.Code = 11056
 )
