@@ -37,7 +37,7 @@ func (c *Consumer) cumulative(a command.Answer) bool {
 
 // planAck plans that what an answer settles goes, if nobody else needs it.
 func (s *Stream) planAck(c *Consumer, reply command.Reply, m Messages) error {
-	if reply.Answer != command.Done && reply.Answer != command.Terminate {
+	if reply.Answer != command.Done && (reply.Answer != command.Terminate || c.blocks) {
 		return nil
 	}
 	if !c.cumulative(reply.Answer) {
@@ -67,6 +67,13 @@ func (c *Consumer) waits(seq uint64) bool {
 // reply commits an answer.
 func (c *Consumer) reply(reply command.Reply, now int64, r *Result) {
 	switch d := c.acks.Find(reply.Sequence); {
+	case reply.Answer == command.Terminate && c.blocks:
+		if d != nil { // it keeps its place until somebody settles it
+			c.acks.Settle(reply.Sequence)
+			c.exhausted.Add(reply.Sequence)
+			c.lastAcked = now
+			c.settleFloor()
+		}
 	case reply.Answer == command.Done || reply.Answer == command.Terminate:
 		if c.settle(reply) {
 			c.lastAcked = now

@@ -49,6 +49,8 @@ func (s *Stream) dispatch(c command.Command, m Messages) (Result, error) {
 		return s.deleteConsumer(c, m)
 	case *command.Deliver:
 		return s.deliver(c, m)
+	case *command.Skip:
+		return s.skipOver(c, m)
 	case *command.Ack:
 		return s.ack(c, m)
 	case *command.Settle:

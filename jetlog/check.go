@@ -144,7 +144,7 @@ func (c *Consumer) check(lives []Meta, report func(string, ...any)) {
 			wrong("message %d on %q does not match the filter, but the consumer is no stray", meta.Sequence, meta.Subject)
 		}
 	}
-	if c.pending != pending {
+	if pending += c.checkPassed(live, wrong); c.pending != pending {
 		wrong("%d pending, counted %d", c.pending, pending)
 	}
 	if c.floor.Stream > c.delivered.Stream || c.floor.Consumer > c.delivered.Consumer {

@@ -5,6 +5,7 @@ import (
 
 	"runnel/jetlog/config"
 	"runnel/jetlog/deliveries"
+	"runnel/jetlog/passed"
 	"runnel/jetlog/retry"
 	"runnel/subjects"
 )
@@ -21,8 +22,8 @@ type interestEntry = subjects.Entry[*Consumer]
 // Consumer is the state of a consumer: part of its stream, and changed by the stream's Apply alone.
 //
 // Invariants, which Check verifies: the ack floor is not above delivered; all deliveries that wait
-// for an answer are above the floor and not above delivered; pending is exactly the number of live
-// messages above delivered that the consumer is to get.
+// for an answer are above the floor and not above delivered, and so are those that were passed over; pending is exactly
+// the number of these, and of live messages above delivered that the consumer is to get, as far as the filter tells.
 type Consumer struct {
 	name    string
 	created int64
@@ -48,6 +49,10 @@ type Consumer struct {
 	retry *retry.Policy
 	// exhausted was delivered as often as allowed. It is still live.
 	exhausted deliveries.Exhausted
+	// passed are the messages up to delivered that are still to be delivered for the first time, nil for none.
+	passed *passed.Set
+	// keyed is set when a message waits for those of its key, and blocks when one that has failed for good keeps its place.
+	keyed, blocks bool
 	// initial is what a consumer of last messages gets first.
 	initial initial
 
@@ -168,10 +173,17 @@ func (c *Consumer) NextDeadline() int64 { return c.acks.NextDeadline() }
 
 // Next returns the first message above a sequence that the consumer has not had, 0 for none.
 func (c *Consumer) Next(above uint64, m Messages) (uint64, error) {
-	above = max(above, c.delivered.Stream)
 	if c.pending == 0 {
 		return 0, nil
 	}
+	if seq := c.passed.Next(above + 1); seq != 0 {
+		return seq, nil
+	}
+	return c.following(max(above, c.delivered.Stream), m)
+}
+
+// following returns the first message above a sequence, not below delivered, that the consumer is to get, 0 for none.
+func (c *Consumer) following(above uint64, m Messages) (uint64, error) {
 	if seq := c.initial.next(above); seq != 0 {
 		return seq, nil
 	}
@@ -197,14 +209,21 @@ func (c *Consumer) needs(seq uint64, subject string) bool {
 	if seq > c.delivered.Stream {
 		return c.filter.Matches(subject) && c.wants(seq)
 	}
-	return c.acks.Find(seq) != nil || c.exhausted.Has(seq)
+	return c.waits(seq) || c.passed.Has(seq)
 }
 
-// settleFloor moves the ack floor to where everything is settled.
+// settleFloor moves the ack floor to where everything is settled. With keys messages are not delivered in the order of their
+// sequences: then it says of deliveries only how many are settled.
 func (c *Consumer) settleFloor() {
 	c.floor = c.delivered
 	if first := c.acks.First(); first != nil {
 		c.floor = Position{Consumer: first.Consumer - 1, Stream: first.Sequence - 1}
+	}
+	if seq := c.passed.Next(0); seq != 0 {
+		c.floor.Stream = min(c.floor.Stream, seq-1)
+	}
+	if c.keyed {
+		c.floor.Consumer = c.delivered.Consumer - min(c.delivered.Consumer, uint64(c.acks.Len()))
 	}
 }
 

@@ -205,6 +205,10 @@ func (s *Stream) refilter(c *Consumer, next *config.Consumer, own config.Own, m 
 			changed.initial.list = append(changed.initial.list, seq<<1)
 		}
 	}
+	var err error
+	if changed.passed, err = c.stillPassed(changed.filter, m); err != nil {
+		return Result{}, err
+	}
 	pending, err := changed.count(c.delivered.Stream, m)
 	if err != nil {
 		return Result{}, err
@@ -218,7 +222,11 @@ func (s *Stream) refilter(c *Consumer, next *config.Consumer, own config.Own, m 
 		return Result{}, err
 	}
 	s.leave(c)
-	c.filter, c.initial, c.pending = changed.filter, changed.initial, pending
+	fewer := changed.passed.Len() < c.passed.Len()
+	c.filter, c.initial, c.passed, c.pending = changed.filter, changed.initial, changed.passed, pending+changed.passed.Len()
+	if fewer {
+		c.settleFloor()
+	}
 	s.reconfigure(c, next, own)
 	if !c.stray && (c.acks.Len() > 0 || len(c.exhausted) > 0) {
 		c.stray = true
@@ -232,8 +240,20 @@ func (s *Stream) refilter(c *Consumer, next *config.Consumer, own config.Own, m 
 
 // planLost plans that messages go that only the former filter of a consumer wanted.
 func (s *Stream) planLost(c, changed *Consumer, m Messages) error {
-	if many, err := s.planLater(c.filter, c.delivered.Stream+1, m); err != nil || many {
+	from := c.delivered.Stream + 1
+	if seq := c.passed.Next(0); seq != 0 {
+		from = seq
+	}
+	if many, err := s.planLater(c.filter, from, m); err != nil || many {
 		return err
+	}
+	for seq := range c.passed.All {
+		if changed.passed.Has(seq) {
+			continue
+		}
+		if err := s.planIfUnneeded(seq, c, m); err != nil {
+			return err
+		}
 	}
 	seq, err := m.NextOf(c.filter, c.delivered.Stream+1)
 	for ; err == nil && seq != 0; seq, err = m.NextOf(c.filter, seq+1) {
@@ -314,9 +334,9 @@ func (s *Stream) planLater(filter Filter, from uint64, m Messages) (bool, error)
 	return many, err
 }
 
-// unsettled returns what was delivered and not settled, exhausted messages included.
+// unsettled returns what was delivered and not settled, exhausted messages included, and what was passed over.
 func (c *Consumer) unsettled() []uint64 {
-	out := slices.Clone([]uint64(c.exhausted))
+	out := slices.AppendSeq(slices.Clone([]uint64(c.exhausted)), c.passed.All)
 	for d := range c.acks.All() {
 		out = append(out, d.Sequence)
 	}

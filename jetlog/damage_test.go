@@ -125,7 +125,7 @@ func TestChangedBodies(t *testing.T) {
 // TestNewerSnapshots sees that what a later program has written is told from damage.
 func TestNewerSnapshots(t *testing.T) {
 	s, m := later(t)
-	for _, version := range []byte{5, 77, 255} {
+	for _, version := range []byte{6, 77, 255} {
 		form, body := s.AppendSnapshot(nil), m.AppendSnapshot(nil)
 		form[0], body[0] = version, version
 		for n := 1; n < len(form); n += 7 {

@@ -43,20 +43,23 @@ func (s *Stream) planDeliver(c *Consumer, d *command.Deliver, m Messages) (bool,
 	last := c.delivered.Stream
 	for _, message := range d.Messages {
 		live := uint64(0)
-		if !message.Again {
-			if message.Sequence <= last || message.Sequence > s.state.Last {
+		if seq := message.Sequence; !message.Again {
+			if seq == 0 || seq > s.state.Last {
 				return false, nil
 			}
-			last = message.Sequence
-			next, err := m.Next(last)
+			next, err := m.Next(seq)
 			if err != nil {
 				return false, err
 			}
-			if next == last {
+			if next == seq {
 				live = 1
 			}
+			if seq <= last && live == 1 && !c.passed.Has(seq) || seq <= last && seq > c.delivered.Stream {
+				return false, nil
+			}
+			last = max(last, seq)
 			if live == 1 && c.config.Ack == config.AckNone && s.config.Retention == config.InterestRetention {
-				if err := s.planIfUnneeded(last, c, m); err != nil {
+				if err := s.planIfUnneeded(seq, c, m); err != nil {
 					return false, err
 				}
 			}
@@ -68,14 +71,18 @@ func (s *Stream) planDeliver(c *Consumer, d *command.Deliver, m Messages) (bool,
 
 // deliver notes the first delivery of a message.
 func (c *Consumer) deliver(seq uint64, now int64, live bool) {
-	if live && c.wants(seq) {
-		c.pending--
-		if c.config.Ack != config.AckNone {
-			c.expect(c.acks.Add(deliveries.Delivery{Sequence: seq, Consumer: c.delivered.Consumer, Count: 1}, now), now)
-		}
+	first := live && (seq > c.delivered.Stream && c.wants(seq) || c.passed.Remove(seq))
+	if seq > c.delivered.Stream {
+		c.delivered.Stream = seq
+		c.initial.pass(seq)
 	}
-	c.delivered.Stream = seq
-	c.initial.pass(seq)
+	if !first {
+		return
+	}
+	c.pending--
+	if c.config.Ack != config.AckNone {
+		c.expect(c.acks.Add(deliveries.Delivery{Sequence: seq, Consumer: c.delivered.Consumer, Count: 1}, now), now)
+	}
 }
 
 // redeliver notes a further delivery of a message, unless it was settled meanwhile.

@@ -127,7 +127,11 @@ func (c *Consumer) withdraw(seq uint64) {
 }
 
 func (c *Consumer) withdrawDelivered(seq uint64) {
-	if c.acks.Settle(seq) {
+	passed := c.passed.Remove(seq)
+	if passed {
+		c.pending--
+	}
+	if c.acks.Settle(seq) || passed {
 		c.settleFloor()
 	}
 	c.exhausted.Remove(seq)
@@ -140,12 +144,12 @@ func (s *Stream) planCounts(upTo uint64, m Messages) error {
 		if err != nil {
 			return err
 		}
-		s.scratch.counts = append(s.scratch.counts, n)
+		s.scratch.counts = append(s.scratch.counts, n+c.passed.Above(upTo))
 	}
 	return nil
 }
 
-// count returns how many messages above a sequence are to be delivered.
+// count returns how many messages above a sequence are to be delivered, without those that were passed over.
 func (c *Consumer) count(above uint64, m Messages) (uint64, error) {
 	n, err := m.Count(c.filter, max(above, c.initial.resume)+1)
 	for _, seq := range c.initial.live() {
@@ -163,6 +167,7 @@ func (s *Stream) withdrawBelow(upTo uint64) {
 		c.delivered.Stream = max(c.delivered.Stream, upTo)
 		c.initial.pass(upTo)
 		c.acks.SettleUpTo(upTo)
+		c.passed.RemoveUpTo(upTo)
 		c.exhausted.RemoveUpTo(upTo)
 		c.settleFloor()
 		s.unstray(c)

@@ -21,6 +21,7 @@ func (s *Stream) Lose(m Messages) (messages, bytes uint64, err error) {
 		if c.pending, err = c.count(c.delivered.Stream, m); err != nil {
 			return 0, 0, err
 		}
+		c.pending += c.passed.Len()
 	}
 	before := s.state
 	s.state.Messages, s.state.Bytes = uint64(len(lives)), 0
@@ -66,9 +67,14 @@ func livesOf(m Messages) (lives []Meta, have map[uint64]bool, err error) {
 
 // lose forgets what is not live. What is pending is counted afterwards.
 func (c *Consumer) lose(have map[uint64]bool) {
-	before := c.acks.Len()
+	before := uint64(c.acks.Len()) + c.passed.Len()
 	c.acks.Retain(func(seq uint64) bool { return have[seq] })
-	if c.acks.Len() < before {
+	for _, seq := range slices.Collect(c.passed.All) {
+		if !have[seq] {
+			c.passed.Remove(seq)
+		}
+	}
+	if uint64(c.acks.Len())+c.passed.Len() < before {
 		c.settleFloor()
 	}
 	c.exhausted = slices.DeleteFunc(c.exhausted, func(seq uint64) bool { return !have[seq] })

@@ -31,6 +31,10 @@ func (m *model) applyConsumer(c command.Command) string {
 		if consumer := m.consumers[c.Consumer]; consumer != nil {
 			return consumer.deliver(c)
 		}
+	case *command.Skip:
+		if consumer := m.consumers[c.Consumer]; consumer != nil {
+			return consumer.skip(c)
+		}
 	case *command.Ack:
 		if consumer := m.consumers[c.Consumer]; consumer != nil {
 			return consumer.ack(c)
@@ -94,6 +98,12 @@ func (m *model) createConsumer(c *command.ConsumerCreate) string {
 				w.first = m.clock
 			}
 		}
+		for seq := range old.passed {
+			if !old.matches(m.live[seq].subject) {
+				delete(old.passed, seq)
+				old.settleFloor()
+			}
+		}
 		for seq := range old.lasts {
 			if message := m.live[seq]; message == nil || !old.matches(message.subject) {
 				delete(old.lasts, seq)
@@ -103,7 +113,7 @@ func (m *model) createConsumer(c *command.ConsumerCreate) string {
 	}
 	n := &modelConsumer{
 		m: m, name: c.Config.Name, cfg: c.Config, waiting: map[uint64]*modelDelivery{},
-		exhausted: map[uint64]bool{}, lasts: map[uint64]bool{},
+		exhausted: map[uint64]bool{}, lasts: map[uint64]bool{}, passed: map[uint64]bool{},
 	}
 	var all, matching []uint64
 	for _, seq := range m.ordered() {
@@ -172,7 +182,8 @@ func (c *modelConsumer) deliver(d *command.Deliver) string {
 		}
 		live := c.m.live[seq]
 		wanted := live != nil && c.needs(live)
-		c.delivered.Stream = seq
+		c.delivered.Stream = max(c.delivered.Stream, seq)
+		delete(c.passed, seq)
 		switch {
 		case !wanted:
 		case c.cfg.Ack == config.AckNone:
@@ -182,6 +193,28 @@ func (c *modelConsumer) deliver(d *command.Deliver) string {
 		}
 	}
 	if len(c.waiting) == 0 {
+		c.settleFloor()
+	}
+	return fmt.Sprintf("ok 0 -%d", c.m.settled(done))
+}
+
+// skip passes some messages over, and is through with the others.
+func (c *modelConsumer) skip(k *command.Skip) string {
+	if k.Incarnation != c.incarnation || k.Above > c.delivered.Stream || k.UpTo > c.m.last {
+		return "no 10003 the consumer has begun again since"
+	}
+	var done []uint64
+	for _, seq := range c.m.ordered() {
+		switch {
+		case seq <= c.delivered.Stream || seq > k.UpTo || !c.needs(c.m.live[seq]):
+		case slices.Contains(k.Passed, seq):
+			c.passed[seq] = true
+		default:
+			done = append(done, seq)
+		}
+	}
+	if k.UpTo > c.delivered.Stream {
+		c.delivered.Stream = k.UpTo
 		c.settleFloor()
 	}
 	return fmt.Sprintf("ok 0 -%d", c.m.settled(done))
@@ -262,6 +295,13 @@ func (c *modelConsumer) ack(a *command.Ack) string {
 	for _, r := range a.Replies {
 		w := c.waiting[r.Sequence]
 		switch {
+		case r.Answer == command.Terminate && c.cfg.Metadata[config.MetadataKeyFailed] == "block":
+			if w != nil {
+				delete(c.waiting, r.Sequence)
+				c.dequeue(r.Sequence)
+				c.exhausted[r.Sequence] = true
+				c.settleFloor()
+			}
 		case r.Answer == command.Done || r.Answer == command.Terminate:
 			before := len(done)
 			for _, seq := range slices.Concat(slices.Collect(maps.Keys(c.waiting)), slices.Collect(maps.Keys(c.exhausted))) {
@@ -310,6 +350,12 @@ func (c *modelConsumer) reset(r *command.Reset) string {
 			}
 		}
 	}
+	for old := range c.passed {
+		if old >= seq && old <= c.resume {
+			c.lasts[old] = true
+		}
+	}
+	clear(c.passed)
 	c.delivered = jetlog.Position{Stream: seq - 1}
 	c.floor = c.delivered
 	c.waiting, c.queue = map[uint64]*modelDelivery{}, nil
@@ -324,6 +370,6 @@ func (c *modelConsumer) clone() *modelConsumer {
 		delivery := *d
 		other.waiting[seq] = &delivery
 	}
-	other.queue = slices.Clone(c.queue)
+	other.queue, other.passed = slices.Clone(c.queue), maps.Clone(c.passed)
 	return &other
 }

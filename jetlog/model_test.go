@@ -32,6 +32,7 @@ type model struct {
 	removed   map[jetlog.Reason]int
 	consumers map[string]*modelConsumer
 	schedules map[string]jetlog.Due
+	causes    modelCauses
 	// ends is the subject whose schedule the next message puts an end to.
 	ends string
 }
@@ -55,6 +56,7 @@ func newModel(cfg config.Stream) *model {
 	return &model{
 		cfg: cfg, live: map[uint64]*modelMessage{}, ids: map[string]modelID{}, producers: map[string][2]uint64{},
 		removed: map[jetlog.Reason]int{}, consumers: map[string]*modelConsumer{}, schedules: map[string]jetlog.Due{},
+		causes: newModelCauses(),
 	}
 }
 
@@ -63,7 +65,11 @@ func (m *model) apply(c command.Command) string {
 	m.clock = max(m.clock, c.At())
 	switch c := c.(type) {
 	case *command.Publish:
-		return m.publish(c)
+		return m.withCause(c.Cause, func() string { return m.publish(c) })
+	case *command.Settle:
+		return m.settle(c)
+	case *command.Paid:
+		return m.pay(c)
 	case *command.Batch:
 		return m.batch(c)
 	case *command.Copy:
@@ -454,6 +460,8 @@ type modelConsumer struct {
 	lasts  map[uint64]bool
 	resume uint64
 	queue  []uint64
+	// passed are those up to delivered that come later.
+	passed map[uint64]bool
 }
 
 type modelDelivery struct {
@@ -474,12 +482,12 @@ func (c *modelConsumer) needs(message *modelMessage) bool {
 	if message.seq > c.delivered.Stream {
 		return c.matches(message.subject) && (message.seq > c.resume || c.lasts[message.seq])
 	}
-	return c.waiting[message.seq] != nil || c.exhausted[message.seq]
+	return c.waiting[message.seq] != nil || c.exhausted[message.seq] || c.passed[message.seq]
 }
 
 func (c *modelConsumer) pending() (n uint64) {
 	for seq, message := range c.m.live {
-		if seq > c.delivered.Stream && c.needs(message) {
+		if seq > c.delivered.Stream && c.needs(message) || c.passed[seq] {
 			n++
 		}
 	}
@@ -487,8 +495,9 @@ func (c *modelConsumer) pending() (n uint64) {
 }
 
 func (c *modelConsumer) forget(seq uint64) {
-	if c.waiting[seq] != nil {
+	if c.waiting[seq] != nil || c.passed[seq] {
 		delete(c.waiting, seq)
+		delete(c.passed, seq)
 		c.settleFloor()
 	}
 	delete(c.exhausted, seq)
@@ -499,6 +508,12 @@ func (c *modelConsumer) settleFloor() {
 	if len(c.waiting) > 0 {
 		first := slices.Min(slices.Collect(maps.Keys(c.waiting)))
 		c.floor = jetlog.Position{Consumer: c.waiting[first].consumer - 1, Stream: first - 1}
+	}
+	for seq := range c.passed {
+		c.floor.Stream = min(c.floor.Stream, seq-1)
+	}
+	if c.cfg.Metadata[config.MetadataKey] != "" {
+		c.floor.Consumer = c.delivered.Consumer - uint64(len(c.waiting))
 	}
 }
 
@@ -522,7 +537,8 @@ func (c *modelConsumer) String() string {
 			resting++
 		}
 	}
-	return fmt.Sprintf("%s %v %v %d %d %d %v %d", c.name, c.delivered, c.floor, c.pending(), len(c.waiting), redelivered, queue, resting)
+	passed := slices.Sorted(maps.Keys(c.passed))
+	return fmt.Sprintf("%s %v %v %d %d %d %v %d %v", c.name, c.delivered, c.floor, c.pending(), len(c.waiting), redelivered, queue, resting, passed)
 }
 
 // describe gives the real consumer the same words.
@@ -532,8 +548,8 @@ func describe(c *jetlog.Consumer) string {
 		queue = append(queue, seq)
 		return true
 	})
-	return fmt.Sprintf("%s %v %v %d %d %d %v %d", c.Name(), c.Delivered(), c.AckFloor(), c.Pending(),
-		c.AckPending(), c.Redelivered(), queue, c.Resting())
+	return fmt.Sprintf("%s %v %v %d %d %d %v %d %v", c.Name(), c.Delivered(), c.AckFloor(), c.Pending(),
+		c.AckPending(), c.Redelivered(), queue, c.Resting(), slices.Collect(c.Passed().All))
 }
 
 // difference returns in what the stream is not like the model, empty for nothing.

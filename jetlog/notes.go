@@ -7,7 +7,7 @@ import (
 
 // adopt takes over what the metadata of the configuration ask for.
 func (c *Consumer) adopt(own config.Own, now int64) {
-	c.retry = own.Retry
+	c.retry, c.keyed, c.blocks = own.Retry, own.Key != nil, own.Blocks
 	c.acks.Note(own.Retry != nil, now)
 }
 

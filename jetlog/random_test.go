@@ -61,6 +61,9 @@ func runRandom(t *testing.T, seed uint64, steps int) {
 		if d := g.model.difference(w.stream, w.body); d != "" {
 			t.Fatalf("%s: %s", where(), d)
 		}
+		if d := g.model.causes.differs(w.stream); d != "" {
+			t.Fatalf("%s: %s", where(), d)
+		}
 		if err := w.stream.Check(w.body); err != nil {
 			t.Fatalf("%s: %v", where(), err)
 		}
@@ -126,7 +129,9 @@ func (g *generator) command() command.Command {
 	}
 	switch n := g.rng.IntN(100); {
 	case n < 40:
-		return g.publish()
+		c := g.publish()
+		c.Cause = g.cause()
+		return c
 	case n < 44:
 		return g.batch()
 	case n < 46:
@@ -139,7 +144,9 @@ func (g *generator) command() command.Command {
 	if g.chance(60) {
 		return g.consumerCommand()
 	}
-	switch g.rng.IntN(8) {
+	switch g.rng.IntN(9) {
+	case 8:
+		return g.repay()
 	case 0, 1:
 		return &command.Delete{Time: g.clock, Sequence: g.sequence()}
 	case 2:
@@ -230,6 +237,9 @@ func (g *generator) batch() command.Command {
 		p.Time, p.Put, p.Fire = g.clock, nil, jetlog.FirstFire(p.Header, g.clock)
 		c.Members = append(c.Members, *p)
 	}
+	if n := len(c.Members); n > 0 {
+		c.Members[n-1].Cause = g.cause()
+	}
 	return c
 }
 
@@ -286,7 +296,9 @@ func (g *generator) consumerCommand() command.Command {
 			d.From++
 		}
 		return d
-	case n < 28:
+	case n < 20:
+		return g.skip(c)
+	case n < 29:
 		return g.answers(c)
 	case n < 34:
 		return &command.AckDeadline{Time: g.clock}
@@ -300,6 +312,29 @@ func (g *generator) consumerCommand() command.Command {
 		return r
 	}
 	return g.create(name, c)
+}
+
+// skip returns what a leader has looked at: it passes some over, and mostly delivers some of these later.
+func (g *generator) skip(c *jetlog.Consumer) command.Command {
+	if seq := c.Passed().Next(g.sequence() / 2); seq != 0 && g.chance(60) {
+		d := &command.Deliver{Time: g.clock, Consumer: c.Name(), Incarnation: c.Incarnation(), From: c.Delivered().Consumer + 1}
+		d.Messages = append(d.Messages, command.Delivery{Sequence: seq})
+		if next := c.Passed().Next(0); next != seq {
+			d.Messages = append(d.Messages, command.Delivery{Sequence: next})
+		}
+		return d
+	}
+	k := &command.Skip{Time: g.clock, Consumer: c.Name(), Incarnation: c.Incarnation(), Above: c.Delivered().Stream}
+	k.UpTo = min(k.Above+uint64(g.rng.IntN(6)), max(g.model.last, k.Above))
+	for seq := k.Above + 1; seq <= k.UpTo; seq++ {
+		if g.chance(50) {
+			k.Passed = append(k.Passed, seq)
+		}
+	}
+	if g.chance(5) {
+		k.Above++
+	}
+	return k
 }
 
 // answers returns answers, most of them for messages that wait for one.
@@ -337,6 +372,9 @@ func (g *generator) create(name string, existing *jetlog.Consumer) command.Comma
 	} else if cfg.Ack == config.AckExplicit && g.chance(40) {
 		cfg.Backoff = nil
 		cfg.Metadata = map[string]string{config.MetadataRetry: "exponential,min=1s,max=8s,factor=2,jitter=0"}
+	}
+	if cfg.Ack == config.AckExplicit && g.chance(30) {
+		cfg.Metadata = map[string]string{config.MetadataKey: "token:2", config.MetadataKeyFailed: g.one("skip", "block")}
 	}
 	switch n := g.rng.IntN(4); {
 	case queue:

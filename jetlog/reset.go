@@ -129,6 +129,7 @@ func (c *Consumer) resetTo(seq uint64, lasts []uint64) Consumer {
 	changed.delivered = Position{Stream: seq - 1}
 	changed.floor = changed.delivered
 	changed.acks.Clear()
+	changed.passed = nil
 	changed.exhausted = slices.Clone(c.exhausted.UpTo(seq - 1))
 	changed.initial.list, changed.initial.gone = lasts, 0
 	return changed

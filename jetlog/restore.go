@@ -57,10 +57,10 @@ func unsound(c *command.ConsumerRestore) string {
 		return "the ack floor is above what was delivered, or that is out of range"
 	}
 	for _, d := range c.Pending {
-		if d.Sequence <= last.Stream || d.Consumer <= last.Consumer || d.Count == 0 {
+		if d.Sequence <= last.Stream || d.Consumer == 0 || d.Count == 0 {
 			return "pending messages are not in order"
 		}
-		last = Position{d.Consumer, d.Sequence}
+		last = Position{max(d.Consumer, last.Consumer), d.Sequence}
 	}
 	if last.Stream > c.DeliveredStream || last.Consumer > c.DeliveredConsumer {
 		return "pending messages were not delivered"
@@ -164,6 +164,12 @@ func (c *Consumer) Backup() *command.ConsumerRestore {
 	if c.pausedUntil > 0 {
 		until := time.Unix(0, c.pausedUntil).UTC()
 		out.Config.PauseUntil = &until
+	}
+	if c.passed.Len() > 0 {
+		// There is no place for what was passed over: it comes again with all that is not settled.
+		out.DeliveredConsumer, out.DeliveredStream = c.floor.Consumer, c.floor.Stream
+		out.Exhausted = slices.Clone(c.exhausted.UpTo(c.floor.Stream))
+		return out
 	}
 	for d := range c.acks.All() {
 		out.Pending = append(out.Pending, command.Restored{Sequence: d.Sequence, Consumer: d.Consumer, Count: d.Count})

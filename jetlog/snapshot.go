@@ -13,11 +13,15 @@ import (
 // snapshotVersion is the first byte of a snapshot.
 //
 // Version 2 has schedules, the bytes of lost messages and chores at the end, version 3 sources behind them, version 4
-// producers and what consumers with policies note. A snapshot is of version 4 only if it has some, so that older programs read the others.
-const snapshotVersion = 4
+// producers and what consumers with policies note, version 5 messages that were passed over and causes. A snapshot is of a version above 3
+// only if it has some of these, so that older programs read the others.
+const snapshotVersion = 5
 
 // version returns the version of the form that a snapshot needs.
 func (s *Stream) version() byte {
+	if len(s.passing()) > 0 || s.causes.Len() > 0 {
+		return 5
+	}
 	if s.producers.Len() > 0 || len(s.noting()) > 0 {
 		return 4
 	}
@@ -67,6 +71,10 @@ func (s *Stream) AppendSnapshot(out []byte) []byte {
 	if version >= 4 {
 		out = s.producers.AppendSnapshot(out)
 		out = s.appendAllNotes(out)
+	}
+	if version >= 5 {
+		out = s.appendAllPassed(out)
+		out = s.causes.AppendSnapshot(out)
 	}
 	return out
 }
@@ -134,12 +142,15 @@ func Restore(data []byte) (*Stream, error) {
 	if version >= 4 {
 		sound = s.producers.Restore(&r) && s.readAllNotes(&r) && sound
 	}
+	if version >= 5 {
+		sound = s.readAllPassed(&r) && s.causes.Restore(&r) && sound
+	}
 	sound = sound && (version >= 4 || len(s.noting()) == 0)
 	if err := r.End(); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	if !sound {
-		return nil, fmt.Errorf("schedules, sources, producers or notes are not in order: %w", errSnapshot)
+		return nil, fmt.Errorf("schedules, sources, producers, notes, messages that were passed over or causes are not in order: %w", errSnapshot)
 	}
 	if s.state.First > s.state.Last+1 {
 		return nil, fmt.Errorf("first sequence %d and last %d: %w", s.state.First, s.state.Last, errSnapshot)

@@ -122,13 +122,35 @@ func numbered(t testing.TB) (*jetlog.Stream, *jetlog.Memory) {
 	return s, m
 }
 
+// passedOver returns the sample after what came with version 5 of the form.
+func passedOver(t testing.TB) (*jetlog.Stream, *jetlog.Memory) {
+	t.Helper()
+	s, m := numbered(t)
+	mustApply(t, s, m, &command.ConsumerCreate{Time: s.Clock(), Config: config.Consumer{
+		Name: "keyed", Ack: config.AckExplicit, AckWait: time.Minute, FilterSubject: "s.by.*",
+		Metadata: map[string]string{config.MetadataKey: "token:3", config.MetadataFilter: `{"headers":{"Runnel-Producer":[{"exists":true}]}}`},
+	}})
+	last := s.State().Last
+	mustApply(t, s, m, &command.Skip{
+		Time: s.Clock(), Consumer: "keyed", Incarnation: s.Consumer("keyed").Incarnation(), UpTo: last, Passed: []uint64{last - 1, last},
+	})
+	mustApply(t, s, m, &command.Deliver{
+		Time: s.Clock() + 5, Consumer: "keyed", Incarnation: s.Consumer("keyed").Incarnation(), From: 1, Messages: []command.Delivery{{Sequence: last}},
+	})
+	if err := s.Check(m); err != nil {
+		t.Fatal(err)
+	}
+	return s, m
+}
+
 // TestGolden opens the snapshots of every version that was released, and sees that the newest is still
 // what this program makes of the same commands.
 func TestGolden(t *testing.T) {
 	s, m := sample(t)
-	newest, _ := numbered(t)
-	third, _ := sourced(t) // without producers it is still that
-	for name, now := range map[string][]byte{"stream-4": newest.AppendSnapshot(nil), "stream-3": third.AppendSnapshot(nil), "memory-1": m.AppendSnapshot(nil)} {
+	newest, _ := passedOver(t)
+	fourth, _ := numbered(t) // with nothing passed over it is still that
+	third, _ := sourced(t)   // and this without producers
+	for name, now := range map[string][]byte{"stream-5": newest.AppendSnapshot(nil), "stream-4": fourth.AppendSnapshot(nil), "stream-3": third.AppendSnapshot(nil), "memory-1": m.AppendSnapshot(nil)} {
 		file := filepath.Join("testdata", "golden", name)
 		if *update {
 			if err := os.WriteFile(file, now, 0o644); err != nil {
@@ -189,14 +211,14 @@ func TestRestoreRefuses(t *testing.T) {
 		}
 	}
 	newer, zero := bytes.Clone(stream), bytes.Clone(stream)
-	newer[0], zero[0] = 5, 0
+	newer[0], zero[0] = 6, 0
 	tests := []struct {
 		name string
 		data []byte
 		is   error
 		text string
 	}{
-		{"later version", newer, jetlog.ErrNewer, "snapshot of version 5, this program knows up to 4"},
+		{"later version", newer, jetlog.ErrNewer, "snapshot of version 6, this program knows up to 5"},
 		{"version 0", zero, codec.ErrDamaged, "a version is 0"},
 		{"bytes too many", append(bytes.Clone(stream), 1), codec.ErrDamaged, "1 bytes too many"},
 		{"consumers out of order", bytes.ReplaceAll(stream, []byte("\x04last"), []byte("\x04a-st")), nil, `"c" and "a-st"`},
@@ -218,7 +240,7 @@ func TestRestoreRefuses(t *testing.T) {
 func FuzzRestore(f *testing.F) {
 	s, _ := sample(f)
 	f.Add(s.AppendSnapshot(nil))
-	newest, _ := numbered(f)
+	newest, _ := passedOver(f)
 	f.Add(newest.AppendSnapshot(nil))
 	f.Add(jetlog.New(1, unlimited(), 5).AppendSnapshot(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {

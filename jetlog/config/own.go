@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"runnel/jetlog/content"
+	"runnel/jetlog/keyed"
 	"runnel/jetlog/retry"
 )
 
@@ -39,10 +41,20 @@ type Own struct {
 	// Retry says when a message comes again that was not answered, or that was asked for again without a time. It is nil for
 	// at once.
 	Retry *retry.Policy
+	// Filter says which messages the consumer gets of those that its subject filter matches, nil for all. FilterFails is set
+	// when one that it cannot decide about has failed; otherwise the consumer does not get it.
+	Filter      *content.Filter
+	FilterFails bool
+	// Key says what the key of a message is, nil if keys mean nothing. Blocks is set when a message that has failed for good
+	// keeps those behind it from being delivered.
+	Key    *keyed.Expression
+	Blocks bool
 }
 
 // ownOfConsumers are the keys that are known.
-func ownOfConsumers() []string { return []string{MetadataRetry} }
+func ownOfConsumers() []string {
+	return []string{MetadataRetry, MetadataFilter, MetadataFilterFailed, MetadataKey, MetadataKeyFailed}
+}
 
 // Own returns what the metadata ask for. An error is a refusal that says what is wrong with which key.
 func (c *Consumer) Own() (own Own, err error) {
@@ -53,7 +65,7 @@ func (c *Consumer) Own() (own Own, err error) {
 	if key := foreignKey(c.Metadata, known...); key != "" {
 		return Own{}, refuseOwn(key, "is not known: what begins with runnel. and is known of consumers is "+strings.Join(known, ", "))
 	}
-	for _, read := range []func(*Own) error{c.ownRetry} {
+	for _, read := range []func(*Own) error{c.ownRetry, c.ownFilter, c.ownKey} {
 		if err := read(&own); err != nil {
 			return Own{}, err
 		}

@@ -35,6 +35,18 @@ func TestOwnMetadataOfConsumers(t *testing.T) {
 		`{"ack_policy":"none",` + policy + `}`:                             "needs ack_policy explicit",
 		`{"ack_policy":"explicit","backoff":[1000000000],` + policy + `}`:  "leave one of them out",
 		`{"ack_policy":"explicit","metadata":{"my.runnel.retry":"often"}}`: "",
+
+		`{"ack_policy":"explicit","metadata":{"runnel.key":"token:2","runnel.key_failed":"block"}}`: "",
+		`{"ack_policy":"explicit","metadata":{"runnel.key":"customer"}}`:                            `metadata "runnel.key" cannot be followed: not a key expression: "customer"; write token:2`,
+		`{"ack_policy":"all","metadata":{"runnel.key":"token:2"}}`:                                  "needs ack_policy explicit: the next message of a key",
+		`{"ack_policy":"explicit","metadata":{"runnel.key":"token:2","runnel.key_failed":"wait"}}`:  `"runnel.key_failed" is skip or block`,
+		`{"ack_policy":"explicit","metadata":{"runnel.key_failed":"skip"}}`:                         "set that too, or leave this out",
+
+		`{"ack_policy":"none","metadata":{"runnel.filter":"{\"a\":[1]}","runnel.filter_failed":"skip"}}`:        "",
+		`{"ack_policy":"none","metadata":{"runnel.filter":"{\"a\":1}"}}`:                                        `metadata "runnel.filter" cannot be followed: not a content filter`,
+		`{"ack_policy":"none","metadata":{"runnel.filter":"{\"a\":[1]}","runnel.filter_failed":"no"}}`:          `"runnel.filter_failed" is skip or dead_letter`,
+		`{"ack_policy":"none","metadata":{"runnel.filter":"{\"a\":[1]}","runnel.filter_failed":"dead_letter"}}`: "which needs runnel.dead_letter",
+		`{"ack_policy":"none","metadata":{"runnel.filter_failed":"skip"}}`:                                      "set that too, or leave this out",
 	} {
 		c := decode[config.Consumer](t, given)
 		c.Name = "C"
@@ -44,7 +56,9 @@ func TestOwnMetadataOfConsumers(t *testing.T) {
 			continue
 		}
 		own, err := got.Own()
-		if asked := strings.Contains(given, policy) && wrong == ""; err == nil && (own.Retry != nil) != asked {
+		says := func(key string) bool { return wrong == "" && strings.Contains(given, `"`+key+`":`) }
+		if err == nil && ((own.Retry != nil) != says("runnel.retry") || (own.Key != nil) != says("runnel.key") ||
+			own.Blocks != says("runnel.key_failed") || (own.Filter != nil) != says("runnel.filter") || own.FilterFails) {
 			t.Errorf("%s: got %+v", given, own)
 		}
 	}
