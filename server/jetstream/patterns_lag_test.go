@@ -170,3 +170,39 @@ func TestPatternLagCluster(t *testing.T) {
 		t.Errorf("lag without a leader: got error %d", code)
 	}
 }
+
+// TestPatternExplain asks why nothing is delivered, at each turn that a consumer takes.
+func TestPatternExplain(t *testing.T) {
+	s := newSite(t, "")
+	s.stream("S", `"subjects":["s.>"]`)
+	s.consumer("S", "c", `"ack_policy":"explicit","max_ack_pending":1,"filter_subject":"s.a"`)
+	explain := func(want string, delivers bool) {
+		t.Helper()
+		var e api.Explanation
+		if code := own(t, s.conn, "CONSUMER.EXPLAIN.S.c", "", &e); code != 0 || len(e.Reasons) == 0 {
+			t.Fatalf("got error %d, %+v", code, e)
+		}
+		if r := e.Reasons[0]; r.Code != want || e.Delivers != delivers || r.Text == "" || e.Lag == nil || e.Lag.Consumer != "c" {
+			t.Errorf("got %+v, delivers %v, want %s, %v", r, e.Delivers, want, delivers)
+		}
+	}
+	explain(api.ReasonEmptyStream, true)
+	s.stores(1, "s.b", "x")
+	explain(api.ReasonNoMatch, true)
+	s.stores(2, "s.a", "x")
+	s.stores(3, "s.a", "x")
+	explain(api.StalledNoRequests, false)
+	m := s.next("S", "c", 1)[0]
+	explain(api.StalledAckPending, false)
+	s.must("CONSUMER.PAUSE.S.c", fmt.Sprintf(`{"pause_until":%q}`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339)), nil)
+	explain(api.StalledPaused, false)
+	s.must("CONSUMER.PAUSE.S.c", `{}`, nil)
+	s.acknowledge(m, "+ACK")
+	m = s.next("S", "c", 1)[0]
+	explain(api.StalledBackoff, false)
+	s.acknowledge(m, "+ACK")
+	explain(api.ReasonCaughtUp, true)
+	if code := own(t, s.conn, "CONSUMER.EXPLAIN.S.none", "", nil); code != 10014 {
+		t.Errorf("no consumer: got error %d", code)
+	}
+}

@@ -40,7 +40,9 @@ func (f *Facts) stalled() api.Reason {
 	return r
 }
 
-// stalls has for each stall the sentence about it, and what to do.
+// stalls has for each stall the sentence about it, and what to do. A sentence says what is the case, with the figures and names
+// that the reader can look up, and not which rule of the server it follows from. What to do is something that can be done
+// now: a command to copy, or the place to look at.
 func stalls() map[delivery.Stall]func(*Facts) (text, next string) {
 	return map[delivery.Stall]func(*Facts) (string, string){
 		delivery.Paused:        (*Facts).paused,
@@ -56,10 +58,13 @@ func stalls() map[delivery.Stall]func(*Facts) (text, next string) {
 	}
 }
 
+// paused: an operator has said so, or the configuration.
 func (f *Facts) paused() (text, next string) {
 	return fmt.Sprintf("The consumer is paused%s.", f.until()), "To let it go on now: " + f.command("resume") + "."
 }
 
+// full: that all places are taken is nearly always workers who do not acknowledge, which the age of the oldest delivery shows. A
+// higher limit helps only if they do.
 func (f *Facts) full() (text, next string) {
 	text = fmt.Sprintf("%s for an answer, and max_ack_pending allows no more.", count(uint64(f.Live.Lag.Unacked-f.Resting), "delivery waits", "deliveries wait"))
 	if f.Oldest.Sequence != 0 && f.Deliveries > 0 {
@@ -71,11 +76,13 @@ func (f *Facts) full() (text, next string) {
 	return text, next
 }
 
+// unasked: workers have gone, or are busy with what they have and do not fetch ahead.
 func (f *Facts) unasked() (text, next string) {
 	return fmt.Sprintf("%s, and nobody asks for them: there is no pull request.", count(f.Live.Lag.Messages, "message waits", "messages wait")),
 		"Start a worker, or look whether those that run still fetch. To take one message by hand: " + f.command("next") + "."
 }
 
+// unheard: the subscriber has gone, or listens elsewhere.
 func (f *Facts) unheard() (text, next string) {
 	text = fmt.Sprintf("Nobody subscribes to %s, where this push consumer delivers.", f.Consumer.DeliverSubject)
 	if f.Consumer.DeliverGroup != "" {
@@ -85,20 +92,24 @@ func (f *Facts) unheard() (text, next string) {
 	return text, "Start the subscriber, in the same account. If it runs, compare its subject and queue group with these, letter by letter."
 }
 
+// limited: as it was asked for.
 func (f *Facts) limited() (text, next string) {
 	return fmt.Sprintf("The consumer's limit of %d bits a second is used up for now.", f.Consumer.RateLimit),
 		"If the subscriber can take more, make the consumer anew with a higher rate_limit_bps, or with none."
 }
 
+// uncontrolled: the window of flow control is used up.
 func (f *Facts) uncontrolled() (text, next string) {
 	return "The subscriber has not answered flow control: it is not through yet with what it was sent.",
 		"Look whether the client hangs, or is slow. One that does not know flow control must not ask for it."
 }
 
+// replaying: as it was asked for, too.
 func (f *Facts) replaying() (text, next string) {
 	return fmt.Sprintf("The consumer replays messages as far apart as they were stored (replay_policy original), and waits%s.", f.until()), ""
 }
 
+// waiting: workers have everything, or it rests between two attempts.
 func (f *Facts) waiting() (text, next string) {
 	text = fmt.Sprintf("Nothing is left to be delivered for the first time, and %s for an answer", count(uint64(f.Live.Lag.Unacked), "message waits", "messages wait"))
 	if f.Resting > 0 {
@@ -111,11 +122,13 @@ func (f *Facts) waiting() (text, next string) {
 	return text + ".", "Look whether the workers are still at it. What they have given up comes again by itself."
 }
 
+// slow: the connection is behind, and would be cut if more were sent.
 func (f *Facts) slow() (text, next string) {
 	return "The client does not take what it was sent: too much waits on its connection.",
 		"Look whether the client hangs, or its network is slow; /connz?sort=pending shows the connection."
 }
 
+// unwritable: the consumer's deliveries cannot be written down, or its messages not be read.
 func (f *Facts) unwritable() (text, next string) {
 	return "The server cannot write the consumer's state, or not read its messages.",
 		"Look at the server's log and at /healthz: the disk may be full or damaged, or too few servers of the stream can be reached."

@@ -1,5 +1,8 @@
 // Package lag tells how far consumers are behind, in seconds and messages, and how long they will take: for one consumer, and
 // for those of an account that are furthest behind.
+//
+// Everything is found when it is asked for, where messages are delivered: at the leader of the stream. Nothing is kept for it
+// but the rate at which a consumer is served, and that only of consumers that are.
 package lag
 
 import (
@@ -27,6 +30,8 @@ func Of(stream, consumer string, s *delivery.State, now time.Time) *api.Consumer
 		Unacked:     backlog(uint64(l.Unacked), l.OldestUnacked, api.SinceStored, now),
 		Served:      l.Served,
 	}
+	// Policies that count from the first delivery have it in the state. Without one the message's own time has to do, which says
+	// too much of a message that came late to this consumer.
 	if !l.FirstDelivered.IsZero() {
 		shown.Unacked = backlog(uint64(l.Unacked), l.FirstDelivered, api.SinceDelivered, now)
 	}
@@ -35,6 +40,7 @@ func Of(stream, consumer string, s *delivery.State, now time.Time) *api.Consumer
 			shown.Seconds = max(shown.Seconds, now.Sub(oldest).Seconds())
 		}
 	}
+	// Without a rate nobody can say how long it takes. An hour of nothing is no rate either.
 	if l.Messages == 0 || l.Served > 0 {
 		drain := 0.0
 		if l.Messages > 0 {
@@ -111,6 +117,7 @@ func partOf(c *own.Call) (any, error) {
 		if err != nil {
 			continue // it is going away
 		}
+		// One after the other, each with the state locked for a moment: whoever watches holds up nobody.
 		for _, name := range names {
 			if state, known := s.Deliver.State(name); known {
 				p.Consumers = append(p.Consumers, Of(s.Log.Name(), name, &state, c.Now))
