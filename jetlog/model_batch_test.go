@@ -9,11 +9,20 @@ import (
 
 	"runnel/headers"
 	"runnel/jetlog"
+	"runnel/jetlog/causes"
 	"runnel/jetlog/command"
 )
 
 // batch publishes one member after the other, and goes back to where it was when one is refused.
 func (m *model) batch(c *command.Batch) string {
+	var cause *causes.Cause
+	if n := len(c.Members); n > 0 {
+		cause = c.Members[n-1].Cause
+	}
+	if r := m.caused(cause); r != "" {
+		return r
+	}
+	owned := m.owned(cause)
 	before := *m
 	before.live, before.ids = maps.Clone(m.live), maps.Clone(m.ids)
 	before.schedules = maps.Clone(m.schedules)
@@ -35,6 +44,7 @@ func (m *model) batch(c *command.Batch) string {
 	if len(c.Members) == 0 {
 		return "no 10176 "
 	}
+	m.owe(cause, owned)
 	return fmt.Sprintf("ok %d -%d", m.last, m.gone()-before.gone())
 }
 
