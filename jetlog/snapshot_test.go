@@ -12,6 +12,7 @@ import (
 
 	"runnel/headers"
 	"runnel/jetlog"
+	"runnel/jetlog/causes"
 	"runnel/jetlog/codec"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
@@ -137,6 +138,12 @@ func passedOver(t testing.TB) (*jetlog.Stream, *jetlog.Memory) {
 	mustApply(t, s, m, &command.Deliver{
 		Time: s.Clock() + 5, Consumer: "keyed", Incarnation: s.Consumer("keyed").Incarnation(), From: 1, Messages: []command.Delivery{{Sequence: last}},
 	})
+	orders := causes.Source{ID: 9, Stream: "ORDERS", Consumer: "worker", Incarnation: 2}
+	keyed := causes.Source{ID: s.ID(), Stream: "S", Consumer: "keyed", Incarnation: s.Consumer("keyed").Incarnation()}
+	for i, cause := range []causes.Cause{{Source: orders, Sequence: 70}, {Source: orders, Sequence: 71}, {Source: keyed, Sequence: last}} {
+		mustApply(t, s, m, &command.Publish{Time: s.Clock(), Subject: fmt.Sprintf("s.made.%d", i), Cause: &cause})
+	}
+	mustApply(t, s, m, &command.Paid{Time: s.Clock(), Source: orders, Sequences: []uint64{70}})
 	if err := s.Check(m); err != nil {
 		t.Fatal(err)
 	}
