@@ -150,6 +150,9 @@ func (t *stream) view(q ViewQuery) (StreamView, bool) {
 	if q.Subjects {
 		info.State.SubjectCount = t.subjects.Number()
 	}
+	if t.sources != nil {
+		info.Mirror, info.Sources = t.sources.Mirror(), t.sources.Sources()
+	}
 	v := StreamView{Name: t.log.Name(), Info: info, Lost: t.lost()}
 	for _, name := range consumers {
 		if c, err := t.consumerInfo(name, true); err == nil && c != nil {

@@ -77,7 +77,7 @@ func fakeConsumers() []monitor.ConsumerDetail {
 			ConsumerInfo: api.ConsumerInfo{
 				Stream: "ORDERS", Name: "work", Created: epoch.Add(-time.Minute), AckPending: 2, Redelivered: 1, Waiting: 3, Pending: 8,
 				Delivered: api.Position{Consumer: 4, Stream: 4, LastActive: &delivered}, AckFloor: api.Position{Consumer: 2, Stream: 2},
-				Lag:     &api.Lag{Messages: 10, OldestUnacked: &oldest, Age: 90 * time.Second},
+				Lag:     &api.Lag{Messages: 10, OldestUnacked: &oldest, Age: 90 * time.Second, Served: 2.5},
 				Stalled: &api.Stalled{Reason: api.StalledPaused, Until: &until}, Now: epoch,
 			},
 			Config: &config.Consumer{Durable: "work"},

@@ -2,8 +2,11 @@ package monitor
 
 import (
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"runnel/server/jetstream/api"
 )
 
 // jetStreamMetrics are the series about JetStream. There are none while it is off.
@@ -109,6 +112,14 @@ func consumerMetrics(desc describe) []consumerMetric {
 	gauge := func(name, help string, value func(*ConsumerDetail) float64) consumerMetric {
 		return consumerMetric{desc("consumer_"+name, help, "account", "stream", "consumer"), value}
 	}
+	lag := func(name, help string, value func(l *api.Lag, now time.Time) float64) consumerMetric {
+		return gauge(name, help, func(c *ConsumerDetail) float64 {
+			if c.Lag == nil {
+				return 0
+			}
+			return value(c.Lag, c.Now)
+		})
+	}
 	return []consumerMetric{
 		gauge("pending_messages", "Messages that a consumer has not delivered yet.",
 			func(c *ConsumerDetail) float64 { return float64(c.Pending) }),
@@ -120,14 +131,23 @@ func consumerMetrics(desc describe) []consumerMetric {
 			func(c *ConsumerDetail) float64 { return float64(c.Waiting) }),
 		gauge("delivered_sequence", "Sequence of a consumer's last delivery; its rate is that of delivering.",
 			func(c *ConsumerDetail) float64 { return float64(c.Delivered.Consumer) }),
-		gauge("lag_seconds", "Age of the oldest message that was not delivered or not acknowledged yet, 0 for none.",
-			func(c *ConsumerDetail) float64 {
-				if c.Lag == nil {
-					return 0
-				}
-				return c.Lag.Age.Seconds()
-			}),
+		lag("lag_seconds", "Age of the oldest message that was not delivered or not acknowledged yet, 0 for none.",
+			func(l *api.Lag, _ time.Time) float64 { return l.Age.Seconds() }),
+		lag("undelivered_seconds", "Age of the oldest message that was not delivered yet, 0 for none.",
+			func(l *api.Lag, now time.Time) float64 { return ageOf(l.OldestUndelivered, now) }),
+		lag("unacked_seconds", "Age of the oldest message that was delivered and not acknowledged yet, 0 for none.",
+			func(l *api.Lag, now time.Time) float64 { return ageOf(l.OldestUnacked, now) }),
+		lag("served_per_second", "Messages that a consumer was through with each second, over the last 10 seconds.",
+			func(l *api.Lag, _ time.Time) float64 { return l.Served }),
 	}
+}
+
+// ageOf is how old something is, 0 for nothing.
+func ageOf(since *time.Time, now time.Time) float64 {
+	if since == nil {
+		return 0
+	}
+	return max(now.Sub(*since).Seconds(), 0)
 }
 
 // streamFigures is a stream with its account; asked for without configurations, it is small.
@@ -154,7 +174,25 @@ func (m *jetStreamMetrics) collect(out chan<- prometheus.Metric, most Series) {
 		}
 	}
 	out <- gaugeMetric(m.unlistedStreams, float64(max(0, js.Streams-m.collectStreams(out, streams, most.Streams))))
-	out <- gaugeMetric(m.unlistedConsumers, float64(max(0, js.Consumers-m.collectConsumers(out, streams, most.Consumers))))
+	consumers := js.Consumers
+	if most.Consumers > 0 {
+		streams, consumers = ledOf(streams, m.pages.source.Server().Identity.Name)
+	}
+	out <- gaugeMetric(m.unlistedConsumers, float64(max(0, consumers-m.collectConsumers(out, streams, most.Consumers))))
+}
+
+// ledOf returns the streams that a server leads, and how many consumers they have. Of those that others lead it knows what was
+// applied, and not what their clients are up to: to have both in a graph would be to have every consumer several times.
+func ledOf(streams []streamFigures, server string) (led []streamFigures, consumers int) {
+	for i := range streams {
+		s := &streams[i]
+		if c := s.Cluster; c != nil && len(c.Replicas) > 0 && c.Leader != server {
+			continue
+		}
+		led = append(led, *s)
+		consumers += len(s.Consumers)
+	}
+	return led, consumers
 }
 
 // collectStreams sends the series of at most that many streams, the largest if there are more, and returns their

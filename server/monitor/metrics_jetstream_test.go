@@ -45,6 +45,9 @@ func TestMetricsJetStream(t *testing.T) {
 		`runnel_consumer_delivered_sequence{account="A",consumer="work",stream="ORDERS"} 4`,
 		`runnel_consumer_lag_seconds{account="A",consumer="work",stream="ORDERS"} 90`,
 		`runnel_consumer_lag_seconds{account="A",consumer="audit",stream="ORDERS"} 0`,
+		`runnel_consumer_undelivered_seconds{account="A",consumer="work",stream="ORDERS"} 0`,
+		`runnel_consumer_unacked_seconds{account="A",consumer="work",stream="ORDERS"} 90`,
+		`runnel_consumer_served_per_second{account="A",consumer="work",stream="ORDERS"} 2.5`,
 		`runnel_consumer_stalled{account="A",consumer="work",reason="paused",stream="ORDERS"} 1`,
 		"# TYPE runnel_jetstream_api_requests_total counter",
 		"# TYPE runnel_consumer_lag_seconds gauge",
@@ -57,6 +60,24 @@ func TestMetricsJetStream(t *testing.T) {
 		if strings.Contains(text, line) {
 			t.Errorf("there is a line %q", line)
 		}
+	}
+}
+
+// TestMetricsOfOthers: a server has no series of consumers whose stream another one leads.
+func TestMetricsOfOthers(t *testing.T) {
+	s := newJetStream()
+	streams := s.jsStreams["A"]
+	streams[0].Cluster = &api.Cluster{Leader: "other", Replicas: []*api.Peer{{Name: "me"}, {Name: "third"}}}
+	text := scrape(t, monitor.Handler(newPages(s), ""))
+	if n := series(text, "runnel_consumer_lag_seconds"); n != 0 {
+		t.Errorf("got series of %d consumers, want none", n)
+	}
+	if line := "runnel_jetstream_unlisted_consumers 0\n"; !strings.Contains(text, line) {
+		t.Errorf("no line %q", line)
+	}
+	streams[0].Cluster.Leader = s.server.Identity.Name
+	if n := series(scrape(t, monitor.Handler(newPages(s), "")), "runnel_consumer_lag_seconds"); n != 2 {
+		t.Errorf("as leader: got series of %d consumers, want 2", n)
 	}
 }
 

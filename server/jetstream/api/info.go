@@ -171,6 +171,8 @@ type Lag struct {
 	OldestUnacked     *time.Time `json:"oldest_unacked,omitempty"`
 	// Age is how long ago the older of the two was stored, in nanoseconds.
 	Age time.Duration `json:"age"`
+	// Served are the messages that the consumer was through with each second, lately.
+	Served float64 `json:"served_per_second,omitempty"`
 }
 
 // Stalled says why nothing is delivered although something could be.

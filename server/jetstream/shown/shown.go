@@ -72,6 +72,7 @@ func Live(info *api.ConsumerInfo, live *delivery.State) {
 		OldestUndelivered: orNil(live.Lag.OldestUndelivered),
 		OldestUnacked:     orNil(live.Lag.OldestUnacked),
 		Age:               live.Lag.Age,
+		Served:            live.Lag.Served,
 	}
 	if live.Stalled != "" {
 		info.Stalled = &api.Stalled{Reason: string(live.Stalled), Until: orNil(live.StalledUntil)}
