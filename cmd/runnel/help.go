@@ -36,3 +36,13 @@ var soakHelp string
 //
 //go:embed help_chaos.txt
 var chaosHelp string
+
+// lagHelp is what runnel lag -h prints before its flags.
+//
+//go:embed help_lag.txt
+var lagHelp string
+
+// explainHelp is what runnel explain -h prints before its flags.
+//
+//go:embed help_explain.txt
+var explainHelp string

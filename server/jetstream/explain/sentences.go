@@ -78,7 +78,12 @@ func (f *Facts) full() (text, next string) {
 
 // unasked: workers have gone, or are busy with what they have and do not fetch ahead.
 func (f *Facts) unasked() (text, next string) {
-	return fmt.Sprintf("%s, and nobody asks for them: there is no pull request.", count(f.Live.Lag.Messages, "message waits", "messages wait")),
+	l := &f.Live.Lag
+	n := l.Undelivered
+	if n == 0 {
+		n = l.Messages // which come again
+	}
+	return fmt.Sprintf("%s, and nobody asks for them: there is no pull request.", count(n, "message waits", "messages wait")),
 		"Start a worker, or look whether those that run still fetch. To take one message by hand: " + f.command("next") + "."
 }
 

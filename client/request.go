@@ -1,0 +1,61 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+)
+
+// ErrNoAPI is wrapped by the errors of what only a Runnel server can do, if the one that is connected with does not: it is
+// another server, it has no JetStream, or the account may not use it.
+var ErrNoAPI = errors.New("nobody answers $RUNNEL.API: this needs a Runnel server with JetStream, and an account and a user that may use it")
+
+// Error is what a server answers to a request that it refuses.
+type Error struct {
+	// Code identifies the reason, for ever: 10059 is a stream that there is not, 10014 such a consumer.
+	Code int `json:"err_code"`
+	// Status is the kind of reason, with the meaning of the numbers of HTTP.
+	Status int `json:"code"`
+	// Description is for people.
+	Description string `json:"description"`
+}
+
+// Error returns the description with the code.
+func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Description, e.Code) }
+
+// ownPrefix begins the subjects of what only this server knows.
+const ownPrefix = "$RUNNEL.API."
+
+// ask makes a request below ownPrefix, and decodes the answer.
+func ask(ctx context.Context, nc *nats.Conn, subject string, body, into any) error {
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			return fmt.Errorf("request %s: %w", subject, err)
+		}
+	}
+	m, err := nc.RequestWithContext(ctx, ownPrefix+subject, text)
+	if errors.Is(err, nats.ErrNoResponders) {
+		err = ErrNoAPI
+	}
+	if err != nil {
+		return fmt.Errorf("request %s: %w", subject, err)
+	}
+	var refused struct {
+		Error *Error `json:"error"`
+	}
+	if err := json.Unmarshal(m.Data, &refused); err != nil {
+		return fmt.Errorf("request %s: the answer is not JSON: %w", subject, err)
+	}
+	if refused.Error != nil {
+		return fmt.Errorf("request %s: %w", subject, refused.Error)
+	}
+	if err := json.Unmarshal(m.Data, into); err != nil {
+		return fmt.Errorf("request %s: the answer: %w", subject, err)
+	}
+	return nil
+}

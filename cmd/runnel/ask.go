@@ -1,0 +1,64 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"runnel/bench"
+)
+
+// asking holds the flags of commands that ask a server something as its client: of the account whose streams it is about.
+type asking struct {
+	benchConnection
+	timeout time.Duration
+	asJSON  bool
+}
+
+// register defines the flags. The address is also known by the name that the nats command line has for it.
+func (a *asking) register(flags *flag.FlagSet) {
+	a.benchConnection.register(flags)
+	secret(flags, "server", "the same as --url", &a.url)
+	flags.DurationVar(&a.timeout, "timeout", 5*time.Second, "`time` to wait for an answer")
+	flags.BoolVar(&a.asJSON, "json", false, "write JSON")
+}
+
+// connect connects as a client. With again, it goes on trying when the connection is lost.
+func (a *asking) connect(name string, again bool) (*nats.Conn, error) {
+	options, err := a.Options()
+	if err != nil {
+		return nil, err
+	}
+	options = append(options, nats.Name("runnel "+name), nats.Timeout(a.timeout))
+	if again {
+		options = append(options, nats.MaxReconnects(-1))
+	} else {
+		options = append(options, nats.NoReconnect())
+	}
+	nc, err := nats.Connect(a.url, options...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", cmp.Or(a.url, bench.DefaultURL), err)
+	}
+	return nc, nil
+}
+
+// bounded is a context for one question.
+func (a *asking) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, a.timeout)
+}
+
+// newFlags returns the flags of a command that has this help.
+func newFlags(name, help string, stderr io.Writer) *flag.FlagSet {
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprint(stderr, help)
+		flags.PrintDefaults()
+	}
+	return flags
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"runnel/client"
+)
+
+// exitHeldUp is the exit code of "runnel explain" when something stands in a consumer's way.
+const exitHeldUp = 2
+
+// explainCommand runs "runnel explain".
+func explainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var a asking
+	flags := newFlags("explain", explainHelp, stderr)
+	a.register(flags)
+	rest, err := parseMixed(flags, args)
+	if err != nil {
+		return usageCode(err)
+	}
+	if len(rest) != 3 || rest[0] != "consumer" {
+		if len(rest) == 0 {
+			flags.Usage()
+			return 1
+		}
+		return fail(stderr, errors.New("explain: say which consumer: runnel explain consumer STREAM CONSUMER"))
+	}
+	nc, err := a.connect("explain", false)
+	if err != nil {
+		return fail(stderr, err)
+	}
+	defer nc.Close()
+	ctx, cancel := a.bounded(ctx)
+	defer cancel()
+	e, err := client.Explain(ctx, nc, rest[1], rest[2])
+	if err != nil {
+		return fail(stderr, err)
+	}
+	if a.asJSON {
+		err = writeJSON(stdout, e)
+	} else {
+		err = tellExplanation(stdout, e)
+	}
+	switch {
+	case err != nil:
+		return fail(stderr, err)
+	case !e.Delivers:
+		return exitHeldUp
+	}
+	return 0
+}
+
+// tellExplanation writes sentences, each followed by what to do.
+func tellExplanation(w io.Writer, e *client.Explanation) error {
+	text := fmt.Sprintf("%s %s\n", e.Stream, e.Consumer)
+	for _, r := range e.Reasons {
+		text += wrapped(r.Text)
+		if r.Next != "" {
+			text += wrapped("Next: " + r.Next)
+		}
+	}
+	if l := e.Lag; l != nil {
+		text += fmt.Sprintf("  (lag %s, %d waiting, %s unacknowledged, %s served a second)\n",
+			shortAge(l.Seconds), l.Undelivered.Messages, unacked(&l.Unacked), rate(l.Served))
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
