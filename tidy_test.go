@@ -110,7 +110,7 @@ var layers = []layer{
 	{"server/jetstream/api", "subjects headers jetlog/config", ""},
 	{"server/jetstream/claims", "", ""},
 	{"server/jetstream/quota", "jetlog/config server/jetstream/api", ""},
-	{"server/jetstream/clustered", "jetlog/config server/jetstream/api server/jetstream/quota", ""},
+	{"server/jetstream/clustered", "subjects jetlog/config server/jetstream/api server/jetstream/quota", ""},
 	{"server/jetstream/reads", "subjects jetlog jetlog/body server/jetstream/api", ""},
 	{"server/jetstream/lanes", "", ""},
 	{"server/jetstream/overload", "", ""},
@@ -159,8 +159,9 @@ var layers = []layer{
 	{"server/jetstream/directory", "subjects jetlog/config server/jetstream/api server/jetstream/clustered server/jetstream/quota server/jetstream/rebuild", ""},
 	{
 		"server/jetstream/ingest",
-		"subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/schedule jetlog/store server/accounts server/msgtrace server/jetstream/api", "",
+		"subjects headers jetlog/causes jetlog/config jetlog/command jetlog jetlog/body jetlog/schedule jetlog/store server/accounts server/msgtrace server/jetstream/api", "",
 	},
+	{"server/jetstream/receipts", "jetlog jetlog/causes jetlog/command jetlog/config server/jetstream/api server/jetstream/clustered server/jetstream/ingest", ""},
 	{"server/jetstream/handover", "jetlog/command server/jetstream/api server/jetstream/clustered server/jetstream/ingest", ""},
 	{"server/jetstream/delivery", "subjects headers jetlog/config jetlog/command jetlog/body jetlog jetlog/entries jetlog/store server/accounts server/jetstream/api server/jetstream/clock server/jetstream/pace", ""},
 	{"server/jetstream/shown", "jetlog jetlog/command jetlog/config server/jetstream/api server/jetstream/delivery", ""},
@@ -174,8 +175,8 @@ var layers = []layer{
 	{"server/jetstream/transfer", "headers server/accounts server/engine server/jetstream/api", ""},
 	{
 		"server/jetstream",
-		"subjects headers jetlog/config jetlog/command jetlog/body jetlog/entries jetlog jetlog/store server/wire server/accounts server/engine " +
-			"server/jetstream/api server/jetstream/backup server/jetstream/claims server/jetstream/clock server/jetstream/clustered server/jetstream/directory server/jetstream/due server/jetstream/ingest server/jetstream/delivery server/jetstream/events server/jetstream/explain server/jetstream/lag server/jetstream/handover server/jetstream/own server/jetstream/lanes server/jetstream/overload server/jetstream/quota server/jetstream/reads server/jetstream/rebuild server/jetstream/relay server/jetstream/shown server/jetstream/sourcing server/jetstream/transfer",
+		"subjects headers jetlog/causes jetlog/config jetlog/command jetlog/body jetlog/entries jetlog jetlog/store server/wire server/accounts server/engine " +
+			"server/jetstream/api server/jetstream/backup server/jetstream/claims server/jetstream/clock server/jetstream/clustered server/jetstream/directory server/jetstream/due server/jetstream/ingest server/jetstream/delivery server/jetstream/events server/jetstream/explain server/jetstream/lag server/jetstream/handover server/jetstream/own server/jetstream/lanes server/jetstream/overload server/jetstream/quota server/jetstream/reads server/jetstream/rebuild server/jetstream/receipts server/jetstream/relay server/jetstream/shown server/jetstream/sourcing server/jetstream/transfer",
 		nuid,
 	},
 	// 5: composes what lies below.

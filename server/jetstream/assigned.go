@@ -233,8 +233,11 @@ func (c *cluster) reply(ctx context.Context, q *clustered.Question) *clustered.R
 	if t == nil {
 		return &clustered.Reply{}
 	}
-	if q.Kind == clustered.KindPut {
+	switch q.Kind {
+	case clustered.KindPut:
 		return t.put(ctx, q)
+	case clustered.KindReceipts:
+		return t.aboutReceipts(ctx, q)
 	}
 	reply := &clustered.Reply{Led: true}
 	if q.Config != nil {

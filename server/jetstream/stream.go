@@ -11,23 +11,26 @@ import (
 	"time"
 
 	"runnel/jetlog"
+	"runnel/jetlog/causes"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/jetlog/store"
 	"runnel/server/engine"
+	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clock"
 	"runnel/server/jetstream/clustered"
 	"runnel/server/jetstream/delivery"
 	"runnel/server/jetstream/due"
 	"runnel/server/jetstream/ingest"
 	"runnel/server/jetstream/reads"
+	"runnel/server/jetstream/receipts"
 	"runnel/server/jetstream/sourcing"
 )
 
 // stream joins what the store has of a stream with its publishers and its consumers. In a cluster it is that only where
 // the stream is led, and as long: a leader that ceases to be one is followed by another value, which has neither.
 //
-// Invariant: ingest, deliver and sources are nil unless open was called, and do not change then.
+// Invariant: ingest, deliver, sources, receipts and origin are nil unless open was called, and do not change then.
 type stream struct {
 	account *account
 	log     *store.Stream
@@ -37,11 +40,15 @@ type stream struct {
 	ingest  *ingest.Stream
 	deliver *delivery.Stream
 	sources *sourcing.Stream
-	due     *due.Keeper // does what time asks for
-	term    uint64      // in which it is led here; 0 where it is not, and on a server alone
-	resting atomic.Bool // it is not led here any more
-	taking  atomic.Bool // it takes a backup in, or has
-	since   time.Time   // when it became known
+	// receipts are for what is published here with the acknowledgement of another message, origin for messages of this
+	// stream that are acknowledged so.
+	receipts *receipts.Stream
+	origin   *receipts.Origin
+	due      *due.Keeper // does what time asks for
+	term     uint64      // in which it is led here; 0 where it is not, and on a server alone
+	resting  atomic.Bool // it is not led here any more
+	taking   atomic.Bool // it takes a backup in, or has
+	since    time.Time   // when it became known
 	// unfinished is set while the stream is not whole, and is not served for that.
 	unfinished bool
 	failed     atomic.Bool  // it could not be opened
@@ -94,9 +101,14 @@ func (t *stream) begin() {
 		Abandoned: func(batch, reason string) { s.events.BatchAbandoned(t.account.account, t.log.Name(), batch, reason) },
 		Wanted:    t.wanted,
 		Admit:     t.admit,
-		Now:       t.clock.Now,
+		Cause: func(ack string, found ingest.Found) (*causes.Cause, *api.Error, bool) {
+			return t.receipts.Find(ack, found)
+		},
+		Owed: func() { t.receipts.Owed() },
+		Now:  t.clock.Now,
 	})
 	t.deliver = s.delivery.Open(t.account.account, t.log, t.clock)
+	t.openReceipts()
 	t.sources = s.sourcing.Open(t.account.account, t.log, sourcing.Hooks{
 		Stored:    t.copied,
 		Withdrawn: t.withdrawn,
@@ -158,6 +170,7 @@ func (t *stream) end(deliver func(*delivery.Stream)) {
 	if t.ingest != nil {
 		t.sources.Close()
 		deliver(t.deliver)
+		t.receipts.Close()
 		t.ingest.Close()
 	}
 	t.uncount()

@@ -14,6 +14,10 @@ const (
 	SnapshotRestorePrefix = "$JS.SNAPSHOT.RESTORE."
 )
 
+// AckHeader is the header of a message whose publication acknowledges another one: its value is the subject of that
+// acknowledgement.
+const AckHeader = "Runnel-Ack"
+
 // NoDomain stands for no domain in subjects that always have a token for it.
 const NoDomain = "_"
 

@@ -35,6 +35,8 @@ const (
 	// KindKnown waits until the server has done what was decided about a stream: it has let go of one that was deleted, and its
 	// clients reach the one that leads it.
 	KindKnown Kind = "known"
+	// KindReceipts asks a stream about deliveries, or has it take acknowledgements; see package receipts.
+	KindReceipts Kind = "receipts"
 	// KindPut has a stream store the messages in Body; see package handover.
 	KindPut Kind = "put"
 	// KindPart asks for the part of the server in the answer to Call, a call of our own about all streams of an account.

@@ -65,6 +65,9 @@ func (s *Stream) conclude(a *acker, cfg *settings, r *record) {
 	if len(r.result.Withdrawn) > 0 && s.hooks.Withdrawn != nil {
 		s.hooks.Withdrawn(r.result.Withdrawn)
 	}
+	if r.cause != nil && r.started && r.err == nil && r.result.Code == 0 && !r.result.Duplicate && s.hooks.Owed != nil {
+		s.hooks.Owed()
+	}
 	if r.told != nil {
 		r.tellPut()
 	} else if r.step.batch != nil {

@@ -17,6 +17,7 @@ type atomicBatch struct {
 	members []command.Publish
 	bytes   int
 	active  time.Time // when the last message came
+	ack     string    // that is published with it, empty for none
 	// large is set when there was a message too many. The members are gone, and what comes is refused, so that a
 	// publisher that does not ask for each answer learns why.
 	large bool
@@ -42,12 +43,18 @@ func (s *Stream) gather(r *record, cfg *settings, m *marks) {
 	if v.err == nil && m.commit != ended {
 		v = s.measure(b, cfg, r)
 	}
+	if v.err == nil && m.ack != nil && b != nil && b.ack != "" && b.ack != string(m.ack) {
+		v = verdict{api.NewError(api.AckInvalid, "a batch acknowledges one message only"), api.AbandonedIncomplete}
+	}
 	if v.err != nil {
 		s.reject(b, string(m.batch), r, v)
 		return
 	}
 	if b == nil {
 		b = s.openAtomic(string(m.batch))
+	}
+	if m.ack != nil {
+		b.ack, r.header = string(m.ack), headers.Delete(r.header, api.AckHeader)
 	}
 	b.active = s.ingest.cfg.Clock()
 	if m.commit != ended {
@@ -191,6 +198,15 @@ func (s *Stream) commit(b *atomicBatch, r *record) {
 		return
 	}
 	r.batch = b
+	if b.ack == "" || s.ask(r, b.ack) {
+		s.startBatch(r)
+	}
+}
+
+// startBatch starts the command of the batch that a record has completed.
+func (s *Stream) startBatch(r *record) {
+	members := r.batch.members
+	members[len(members)-1].Cause = r.cause
 	r.at = s.now()
-	s.start(r, &command.Batch{Time: r.at, Members: b.members})
+	s.start(r, &command.Batch{Time: r.at, Members: members})
 }

@@ -105,7 +105,7 @@ func (s *Stream) handle(r *record, patient bool) bool {
 	if !s.acker.admit(s.ctx, patient) {
 		return false
 	}
-	if r.task == storing {
+	if r.task == storing || r.task == resolved {
 		return s.receive(r, patient)
 	}
 	if !patient || !s.dispatch(patient) {
@@ -134,7 +134,10 @@ func (s *Stream) handle(r *record, patient bool) bool {
 func (s *Stream) receive(r *record, patient bool) bool {
 	cfg := s.settings.Load()
 	subject, m := r.subject, marks{}
-	if r.put == nil {
+	switch {
+	case r.task == resolved:
+		m = readMarks(r.header)
+	case r.put == nil:
 		subject, m = cfg.stored(r.subject), readMarks(r.header)
 	}
 	// The subject may be longer, and must fit without waiting.
@@ -142,7 +145,7 @@ func (s *Stream) receive(r *record, patient bool) bool {
 		return false
 	}
 	fast := strings.HasSuffix(r.reply, fastSuffix)
-	member := !fast && len(m.batch) > 0
+	member := !fast && len(m.batch) > 0 || r.batch != nil
 	if member && (!patient || !s.dispatch(patient)) {
 		return false // since a batch that is complete is a command by itself
 	}
@@ -153,10 +156,16 @@ func (s *Stream) receive(r *record, patient bool) bool {
 	r.subject = subject
 	s.drained.largest = max(s.drained.largest, r.bytes())
 	switch {
+	case r.task == resolved:
+		s.resolved(r, cfg, &m)
+	case fast && m.ack != nil:
+		s.refuse(r, api.NewError(api.AckInvalid, "it cannot be in a fast batch"))
 	case fast:
 		s.advance(r, cfg, &m)
 	case member:
 		s.gather(r, cfg, &m)
+	case m.ack != nil:
+		s.acknowledging(r, cfg, &m)
 	default:
 		s.store(r, cfg, &m)
 	}
@@ -183,7 +192,7 @@ func (s *Stream) publish(r *record, m *marks) command.Publish {
 	} else {
 		r.at = s.now()
 	}
-	c := command.Publish{Time: r.at, Subject: r.subject, Header: r.header, Payload: r.payload, Put: r.put}
+	c := command.Publish{Time: r.at, Subject: r.subject, Header: r.header, Payload: r.payload, Put: r.put, Cause: r.cause}
 	if m.schedule {
 		c.Fire = jetlog.FirstFire(r.header, r.at)
 	}

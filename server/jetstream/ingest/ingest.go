@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"runnel/jetlog"
+	"runnel/jetlog/causes"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/jetlog/store"
@@ -95,6 +96,11 @@ type Hooks struct {
 	Wanted func(subject string) bool
 	// Admit says whether a message of this many bytes fits what the account and the server may still use; nil if so.
 	Admit func(bytes int) *api.Error
+	// Cause finds out which delivery an acknowledgement, by its subject, is for, and whether that waits for one. It returns what it
+	// knows at once; if that is not all, known is false, and it calls found later, once.
+	Cause func(ack string, found Found) (c *causes.Cause, refusal *api.Error, known bool)
+	// Owed is called when a message is stored that acknowledges another one: the stream may owe that now.
+	Owed func()
 	// Now is the time of the stream, in nanoseconds since 1970; nil for that of the configuration's clock.
 	Now func() int64
 }

@@ -8,7 +8,7 @@ import (
 	"runnel/server/jetstream/api"
 )
 
-// The headers that matter before a message is in the log. All names begin with the prefix.
+// The headers that matter before a message is in the log. All names begin with the prefix, but for one.
 const (
 	prefix         = "Nats-"
 	requestInfo    = "Nats-Request-Info"
@@ -21,6 +21,9 @@ const (
 	expectedStream = "Nats-Expected-Stream"
 )
 
+// ownPrefix begins the names of headers of our own; of those only [api.AckHeader] matters here.
+const ownPrefix = "Runnel-"
+
 // marks are what the headers of a message ask of this package; the rest is the stream's. Slices are parts of the
 // header block. Of a header that occurs twice the first counts.
 type marks struct {
@@ -32,6 +35,8 @@ type marks struct {
 	requestInfo, level, schedule bool
 	// What is asked for that can be judged here: a TTL, and the stream that the message is meant for.
 	ttl, stream []byte
+	// ack is the subject of the acknowledgement that is published with the message, nil for none.
+	ack []byte
 	// Of a member of an atomic batch: its batch, empty for none, its place in it, 0 if that is missing, and whether
 	// it ends the batch.
 	batch    []byte
@@ -53,13 +58,20 @@ const (
 // readMarks reads the headers of a message.
 func readMarks(block []byte) marks {
 	var m marks
-	if len(block) == 0 || !bytes.Contains(block, []byte(prefix)) {
+	if len(block) == 0 {
 		return m
 	}
-	m.any = true
+	m.any = bytes.Contains(block, []byte(prefix))
+	own := bytes.Contains(block, []byte(ownPrefix))
+	if !m.any && !own {
+		return m
+	}
 	for name, value := range headers.All(block) {
-		if bytes.HasPrefix(name, []byte(prefix)) {
+		switch {
+		case m.any && bytes.HasPrefix(name, []byte(prefix)):
 			m.note(string(name), value)
+		case own && m.ack == nil && string(name) == api.AckHeader:
+			m.ack = append([]byte{}, value...)
 		}
 	}
 	return m

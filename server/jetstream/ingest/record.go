@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"runnel/jetlog"
+	"runnel/jetlog/causes"
 	"runnel/jetlog/command"
 	"runnel/server/jetstream/api"
 	"runnel/server/msgtrace"
@@ -27,6 +28,8 @@ const (
 	resuming
 	// idling asks to look for batches that were left alone.
 	idling
+	// resolved is a message of which is known which delivery it acknowledges.
+	resolved
 	// explaining is a message that is not stored, since only what would become of it is asked.
 	explaining
 )
@@ -44,6 +47,8 @@ type record struct {
 
 	put  *command.Put  // of what the server puts in somebody's name, nil otherwise
 	told func(Outcome) // who hears what became of that
+
+	cause *causes.Cause // that it acknowledges
 
 	batch   *atomicBatch     // that it has completed
 	step    step             // its part in a fast batch

@@ -25,6 +25,7 @@ type Stream struct {
 	cancel context.CancelFunc
 	ending sync.Once
 
+	asked     atomic.Int64   // messages that wait for what is found out
 	unsettled atomic.Int64   // records that were taken and not released
 	crowded   atomic.Bool    // a message was refused since the queue was empty
 	fastOpen  atomic.Int64   // fast batches

@@ -1,0 +1,202 @@
+package receipts
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"runnel/jetlog"
+	"runnel/jetlog/causes"
+	"runnel/jetlog/command"
+	"runnel/server/jetstream/clustered"
+)
+
+const (
+	// payMost is how many acknowledgements of one consumer are paid at once, and sourcesMost to how many consumers.
+	payMost     = 4096
+	sourcesMost = 64
+	// payTime bounds one attempt.
+	payTime = 5 * time.Second
+	// goneAfter is how long a stream has to be missing before it counts as deleted: a server may not know yet of one that is new.
+	goneAfter = time.Minute
+	// The pauses after an attempt that was in vain.
+	pauseLeast = 10 * time.Millisecond
+	pauseMost  = 5 * time.Second
+)
+
+// Owed tells that the stream may owe something.
+func (s *Stream) Owed() {
+	select {
+	case s.kick <- struct{}{}:
+	default: // it is told already
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.paying {
+		s.paying = s.start(s.pay)
+	}
+}
+
+// payer is what the goroutine that pays knows.
+type payer struct {
+	s     *Stream
+	slow  map[causes.Source]*late
+	clock func() time.Time
+}
+
+// late is a consumer of which an attempt was in vain.
+type late struct {
+	pause   time.Duration
+	next    time.Time
+	missing time.Time // since when its stream is, zero if it is there
+}
+
+// pay pays until nothing is owed.
+func (s *Stream) pay() {
+	p := &payer{s: s, slow: map[causes.Source]*late{}, clock: time.Now}
+	for s.ctx.Err() == nil {
+		s.forgetKick()
+		switch due, wait := p.due(); {
+		case len(due) > 0:
+			p.payAll(due)
+		case wait >= 0:
+			s.sleep(wait)
+		case s.rest():
+			return
+		}
+	}
+}
+
+// forgetKick takes note of what was told: what there is to be paid is looked for next.
+func (s *Stream) forgetKick() {
+	select {
+	case <-s.kick:
+	default:
+	}
+}
+
+// rest ends the goroutine unless there may be more to be paid.
+func (s *Stream) rest() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paying = len(s.kick) > 0
+	return !s.paying
+}
+
+// sleep waits until there may be more to be paid, or the time has passed.
+func (s *Stream) sleep(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.kick:
+	case <-s.ctx.Done():
+	}
+}
+
+// due returns what is to be paid now, by consumer, and otherwise how long until something is, negative if nothing is owed.
+func (p *payer) due() (list map[causes.Source][]uint64, wait time.Duration) {
+	now := p.clock()
+	err := p.s.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+		list, wait = map[causes.Source][]uint64{}, -1
+		for d := range state.Causes().Debts {
+			source := *d.Source
+			if l := p.slow[source]; l != nil && now.Before(l.next) {
+				if left := l.next.Sub(now); wait < 0 || left < wait {
+					wait = left
+				}
+				continue
+			}
+			if n := len(list[source]); n < payMost && (n > 0 || len(list) < sourcesMost) {
+				list[source] = append(list[source], d.Sequence)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, pauseMost // it cannot be read now
+	}
+	return list, wait
+}
+
+// payAll pays several consumers at the same time, and notes what is paid.
+func (p *payer) payAll(due map[causes.Source][]uint64) {
+	var paying sync.WaitGroup
+	var mu sync.Mutex // guards done
+	done := map[causes.Source][]uint64{}
+	for source, sequences := range due {
+		l := p.slow[source]
+		if l == nil {
+			l = &late{}
+			p.slow[source] = l
+		}
+		paying.Go(func() {
+			paid := p.s.payOne(source, sequences, l, p.clock())
+			mu.Lock()
+			defer mu.Unlock()
+			done[source] = paid
+		})
+	}
+	paying.Wait()
+	for source, paid := range done {
+		l := p.slow[source]
+		if len(paid) > 0 && p.s.note(source, paid) {
+			if len(paid) == len(due[source]) {
+				delete(p.slow, source)
+				continue
+			}
+			l.pause = 0
+		}
+		l.pause = min(max(2*l.pause, pauseLeast), pauseMost)
+		l.next = p.clock().Add(l.pause)
+	}
+}
+
+// note notes in the state that acknowledgements are paid.
+func (s *Stream) note(source causes.Source, paid []uint64) bool {
+	_, err := s.cfg.Propose(s.ctx, &command.Paid{Time: s.cfg.Now(), Source: source, Sequences: paid})
+	return err == nil // otherwise they are paid again, which does no harm
+}
+
+// payOne has a stream take what is owed to a consumer, and returns what is paid.
+func (s *Stream) payOne(source causes.Source, sequences []uint64, l *late, now time.Time) []uint64 {
+	p := payment{source.Consumer, source.Incarnation, sequences}
+	if o := s.cfg.Local(source.Stream); o != nil && o.Log.ID() == source.ID {
+		l.missing = time.Time{}
+		done, err := o.take(s.ctx, &p)
+		if err != nil {
+			return nil
+		}
+		return done
+	}
+	a, exists := s.find(source)
+	if !exists {
+		if l.missing.IsZero() {
+			l.missing = now
+		}
+		if now.Sub(l.missing) > goneAfter {
+			return sequences // nobody is left to whom it could be owed
+		}
+		return nil
+	}
+	l.missing = time.Time{}
+	if a == nil {
+		return nil // it is here, and does not work for the time being
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, payTime)
+	defer cancel()
+	r, err := s.call(ctx, a, &inquiry{Payment: &p})
+	if err != nil {
+		return nil
+	}
+	return r.Done
+}
+
+// find returns the assignment of an origin, nil on a server alone, and whether there is one.
+func (s *Stream) find(source causes.Source) (*clustered.Assignment, bool) {
+	if s.cfg.Asker == nil {
+		return nil, s.cfg.Exists(source.Stream, source.ID)
+	}
+	a, ok := s.cfg.Asker.Cluster.Stream(s.cfg.Account, source.Stream)
+	return a, ok && a.ID == source.ID
+}
