@@ -142,6 +142,9 @@ func (c *Consumer) checkPassed(live map[uint64]bool, wrong func(string, ...any))
 // place, and are not settled. The slice must not be changed.
 func (c *Consumer) Exhausted() []uint64 { return c.exhausted }
 
+// GivenUp reports whether a message is one of these.
+func (c *Consumer) GivenUp(seq uint64) bool { return c.exhausted.Has(seq) }
+
 // Unanswered calls yield for the messages that wait for an answer, in the order of their sequences, until it returns false.
 func (c *Consumer) Unanswered(yield func(seq uint64) bool) {
 	for d := range c.acks.All() {

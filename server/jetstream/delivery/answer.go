@@ -101,6 +101,7 @@ func (t *turn) answersOf(list []answer) {
 			t.through()
 			t.sample(a.about)
 		}
+		t.answered(reply)
 		ack.Replies = append(ack.Replies, reply)
 		if a.reply != "" && t.c.known {
 			f.replies = append(f.replies, a.reply)

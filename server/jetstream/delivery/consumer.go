@@ -54,6 +54,7 @@ type consumer struct {
 	pusher      *pusher  // nil unless it is a push consumer
 	pin         *pin     // nil unless the consumer pins clients
 	replay      *replay  // nil unless messages come as far apart as they were stored
+	lookout     *lookout // nil unless some messages are left out, or come later
 }
 
 // session is what a consumer has while something is going on.

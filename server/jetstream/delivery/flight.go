@@ -19,6 +19,7 @@ type flight struct {
 	again   bool     // it lets something be sent again
 	patient bool     // it may wait for something that goes with it
 	sure    bool     // what it answers for was in the state of its incarnation, whatever has become of the cursor
+	skips   bool     // it says what was looked at
 	replies []string // who waits until it is applied
 	due     int64    // when it makes something overdue at the earliest, 0 for never
 
@@ -102,7 +103,7 @@ func (t *turn) send() {
 	t.forget(false)
 	for len(s.outbox) > 0 {
 		n := 1
-		if t.commits {
+		if t.together {
 			n = len(s.outbox)
 		}
 		if !t.start(n) {
@@ -147,7 +148,7 @@ func (t *turn) forget(parcels bool) {
 	for i := range s.outbox {
 		f := &s.outbox[i]
 		switch {
-		case f.from != 0 && f.epoch != t.c.epoch || parcels && f.parcel != nil:
+		case f.moves() && f.epoch != t.c.epoch || parcels && f.parcel != nil:
 			s.landed++
 			t.lose(f)
 			continue
@@ -208,6 +209,7 @@ func (t *turn) landings(list []landing) {
 		l, f := &list[i], &s.flights[i]
 		s.landed++
 		for _, e := range l.exhausted {
+			t.givenUp(e.Sequence)
 			t.events().MaxDeliveries(t.c.stream, t.c.name, e.Sequence, e.Deliveries)
 		}
 		switch {
@@ -244,10 +246,10 @@ func (t *turn) confirm(f *flight) {
 // lose goes back to the applied state, if the flight was of the cursor as it is now.
 func (t *turn) lose(f *flight) {
 	t.giveBack(f.parcel)
-	if f.from != 0 && f.epoch == t.c.epoch {
+	if f.moves() && f.epoch == t.c.epoch {
 		t.c.epoch++
 		t.c.known = false
-		t.session.unnoted = nil
+		t.session.unnoted, t.c.lookout = nil, nil
 	}
 }
 

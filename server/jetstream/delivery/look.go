@@ -15,6 +15,14 @@ type numbers struct {
 
 // look chooses messages and reads them. It is false when nothing may be sent; then stall says why, or there is nothing.
 func (t *turn) look(want int) bool {
+	if t.set.ahead != nil || t.c.lookout != nil {
+		if !t.scout() {
+			return false
+		}
+		if t.c.lookout != nil {
+			return t.lookAhead(want)
+		}
+	}
 	var again []numbers
 	var firsts listed
 	log := t.c.stream.log
@@ -24,7 +32,7 @@ func (t *turn) look(want int) bool {
 			return nil
 		}
 		t.see(a)
-		if t.applied.pausedUntil > t.ns {
+		if t.applied.pausedUntil > t.ns || t.applied.passed {
 			return nil
 		}
 		again = t.redeliveries(a, want)
@@ -39,6 +47,8 @@ func (t *turn) look(want int) bool {
 		return false
 	case !t.applied.exists:
 		return false
+	case t.applied.passed: // before keys, or a filter, were taken away
+		return t.scout() && t.lookAhead(want)
 	case t.applied.pausedUntil > t.ns:
 		t.stall, t.until, t.looked = Paused, t.applied.pausedUntil, true
 		return false
@@ -61,7 +71,7 @@ func (t *turn) see(a *jetlog.Consumer) {
 	t.follow(a)
 	t.applied = applied{
 		exists: true, delivered: a.Delivered(), pending: a.Pending(), ackPending: a.AckPending() - a.Resting(),
-		resting: a.Resting(), pausedUntil: a.PausedUntil(),
+		resting: a.Resting(), pausedUntil: a.PausedUntil(), passed: a.Passed().Len() > 0,
 	}
 }
 
@@ -94,7 +104,7 @@ func (t *turn) redeliveries(a *jetlog.Consumer, want int) (list []numbers) {
 		if under.sequences == nil {
 			under = t.session.underWay(t.c.epoch, t.applied.delivered.Consumer, t.set.cumulative())
 		}
-		sent := under.has(sequence)
+		sent := under.has(sequence) || t.c.lookout != nil && !t.c.lookout.HasTurn(sequence)
 		if t.applied.resting > 0 && a.Rests(sequence) {
 			if !sent && t.room() == 0 {
 				return false
@@ -246,7 +256,7 @@ func (t *turn) stage() int {
 		}
 		t.c.at.Consumer++
 		if p.deliveries == 1 {
-			t.c.at.Stream = p.Sequence
+			t.c.at.Stream = max(t.c.at.Stream, p.Sequence) // a lookout has moved it already
 			if t.c.replay != nil {
 				*t.c.replay = replay{p.Time, t.ns}
 			}

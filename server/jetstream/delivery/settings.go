@@ -7,6 +7,7 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/config"
+	"runnel/server/jetstream/delivery/ahead"
 )
 
 // settings is what deliveries need of a consumer's configuration. It never changes: an update makes a new one.
@@ -26,7 +27,8 @@ type rules struct {
 	maxDeliver    int
 	lasts         bool // begins with the last message of each subject
 	headersOnly   bool
-	original      bool // replays as fast as it was stored
+	original      bool         // replays as fast as it was stored
+	ahead         *ahead.Rules // nil for all messages in the order of the stream
 	inactive      time.Duration
 	sampling      int // of how many acks out of a hundred a sample is taken
 
@@ -66,6 +68,7 @@ func newRules(cfg *config.Consumer) *rules {
 		subject: cfg.DeliverSubject, queue: cfg.DeliverGroup, heartbeat: cfg.Heartbeat, flowControl: cfg.FlowControl,
 		rate: cfg.RateLimit / 8,
 	}
+	r.ahead = ahead.RulesOf(cfg)
 	if cfg.RateLimit > 0 {
 		r.rate = max(r.rate, 1)
 	}

@@ -21,6 +21,7 @@ const (
 	Replaying     Stall = api.StalledReplay      // the next message comes as much later as it was stored later
 	Backoff       Stall = api.StalledBackoff     // what is not acknowledged comes again at a time
 	SlowClient    Stall = "slow_client"          // the client does not take what it was sent
+	KeysBusy      Stall = "keys"                 // what is left waits for another message of its key
 	Storage       Stall = "storage"              // the state cannot be written, or messages not be read
 )
 

@@ -24,18 +24,20 @@ type turn struct {
 	due     int64 // when there has to be another turn, 0 for not by itself
 
 	applied applied
-	commits bool // what is chosen is held until it is in the state
-	picks   []pick
-	roused  int   // messages that rest in the applied state, and are sent again
-	stall   Stall // why nothing more is sent
-	until   int64 // when that ends, 0 if it is not known
-	news    bool  // something has happened that may let something be sent
-	looked  bool  // the state was read, and all that was chosen was sent
-	end     bool  // there is nothing more to send
-	more    bool  // there may be more to send at once
-	gave    bool  // something was sent
-	wants   bool  // more would be taken
-	served  int   // messages that it is through with
+	// commits is set when what is chosen is held until it is in the state, together when several commands go at once.
+	commits, together bool
+	picks             []pick
+	roused            int   // messages that rest in the applied state, and are sent again
+	stall             Stall // why nothing more is sent
+	until             int64 // when that ends, 0 if it is not known
+	news              bool  // something has happened that may let something be sent
+	looked            bool  // the state was read, and all that was chosen was sent
+	end               bool  // there is nothing more to send
+	more              bool  // there may be more to send at once
+	further           bool  // nothing was found, but not all was looked at
+	gave              bool  // something was sent
+	wants             bool  // more would be taken
+	served            int   // messages that it is through with
 }
 
 // applied is what a turn has seen of the consumer's state.
@@ -46,6 +48,7 @@ type applied struct {
 	ackPending  int // of these that do not rest
 	resting     int
 	pausedUntil int64
+	passed      bool // messages were passed over
 }
 
 // pick is a message that was chosen.
@@ -98,7 +101,8 @@ func (t *turn) work(box *mailbox) {
 		t.absent(box)
 		return
 	}
-	t.commits = t.set.commits() && c.stream.log.Replicated()
+	t.together = t.set.commits() && c.stream.log.Replicated()
+	t.commits = t.together || t.set.ahead.Keyed()
 	t.listen(box.listening)
 	t.mindPin(box.unpin)
 	t.answers(box.answers)
@@ -146,7 +150,7 @@ func (t *turn) follow(a *jetlog.Consumer) {
 	if !c.known || c.incarnation != a.Incarnation() || at.Consumer > c.at.Consumer {
 		if c.known {
 			c.epoch++
-			t.session.unnoted = nil
+			t.session.unnoted, c.lookout = nil, nil
 		}
 		c.known, c.incarnation, c.at = true, a.Incarnation(), at
 	}
@@ -176,10 +180,11 @@ func (t *turn) deliver() {
 		return
 	}
 	sent := t.stage()
+	t.sentAhead(sent)
 	t.note(false)
 	t.send()
 	t.gave = sent > 0
-	t.more = sent > 0 && t.want() > 0 && (sent < len(t.picks) || !t.end)
+	t.more = (sent > 0 && (sent < len(t.picks) || !t.end) || t.further) && t.want() > 0
 	t.looked = sent == len(t.picks)
 	t.end = t.end && t.looked
 	t.session.full = t.more
@@ -232,6 +237,7 @@ func (t *turn) afterwards() {
 		t.beat()
 	}
 	t.mindPin("")
+	t.payLater(false)
 	t.note(false)
 	if t.waits() {
 		t.mustBy(s.patience)
@@ -293,6 +299,7 @@ func (t *turn) settle(list []chan struct{}) {
 	s := t.session
 	if len(list) > 0 {
 		t.sweep()
+		t.payLater(true)
 		t.note(true)
 		t.send()
 		for _, done := range list {
@@ -386,7 +393,7 @@ func (t *turn) finish(box *mailbox) {
 		t.w.told = append(t.w.told, late.end.told)
 	}
 	t.weigh(-s.heldBytes)
-	c.session, c.timer = nil, nil
+	c.session, c.timer, c.lookout = nil, nil, nil
 	s.waiting = waiting{}
 	t.w.flush()
 }
