@@ -594,31 +594,49 @@ func appendOneRelaxed(t *testing.T, log *wal.Log, index uint64) wal.Position {
 	return p
 }
 
-// TestTooManyFiles: a log that may not open another file refuses what needs one, and goes on when it may.
+// TestTooManyFiles: a log that may not open another file refuses what needs one, and goes on when it may, whatever it needed
+// the file for.
 func TestTooManyFiles(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fault := vfs.NewFault(vfs.NewMemory())
-		cfg := config(fault)
-		log, _ := open(t, cfg)
-		synctest.Wait()
-		fault.Fail(vfs.Rule{Kinds: vfs.OpCreate, Times: 5, Err: syscall.EMFILE})
-		h := newHistory()
-		refused := 0
-		for log.Stats().Segments < 5 {
-			p, err := h.append(log, 1, 1)
-			if err == nil {
-				ok(t, h.wait(log, 1, p))
-			} else {
-				is(t, err, wal.ErrNoSpace)
-				if refused++; refused > 10 {
-					t.Fatal("the log does not go on")
-				}
+	for name, kind := range map[string]vfs.Kind{
+		"create": vfs.OpCreate, "open": vfs.OpOpenReadWrite, "directory": vfs.OpSyncDir,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { tooManyFiles(t, kind) })
+		})
+	}
+}
+
+func tooManyFiles(t *testing.T, kind vfs.Kind) {
+	fault := vfs.NewFault(vfs.NewMemory())
+	cfg := config(fault)
+	log, _ := open(t, cfg)
+	synctest.Wait()
+	h := newHistory()
+	const refusals = 5
+	refused, harmed := 0, false
+	for written := log.Stats().WrittenBytes; log.Stats().WrittenBytes < written+12*uint64(cfg.SegmentBytes); {
+		if log.Stats().Segments == 3 && !harmed { // from here on files are needed, and given back
+			harmed = true
+			fault.Fail(vfs.Rule{Kinds: kind, Times: refusals, Err: syscall.EMFILE})
+		}
+		p, err := h.append(log, 1, 1)
+		if err == nil {
+			ok(t, h.wait(log, 1, p))
+			if log.Stats().Segments > 4 {
+				log.Release(1, p)
 			}
-			synctest.Wait() // the supplier has tried, if it was asked to
+		} else {
+			is(t, err, wal.ErrNoSpace)
+			if refused++; refused > 2*refusals {
+				t.Fatal("the log does not go on")
+			}
 		}
-		if refused == 0 {
-			t.Error("nothing was refused")
-		}
-		ok(t, log.Close())
-	})
+		synctest.Wait() // the supplier has tried, if it was asked to
+	}
+	if fault.Failed() != refusals {
+		t.Errorf("%d operations were refused, want %d", fault.Failed(), refusals)
+	}
+	ok(t, log.Close())
+	log, _ = open(t, cfg)
+	ok(t, log.Close())
 }

@@ -3,7 +3,9 @@ package wal
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -112,20 +114,35 @@ func (m *maker) putAside(path string, number uint64) (spare string, err error) {
 	return spare, m.rename(path, spare)
 }
 
-// rename gives a file another name that is safe.
+// rename gives a file another name that is safe, or leaves it as it was with ErrNoSpace: a crash in between may find
+// either name, and both are right.
 func (m *maker) rename(from, to string) error {
 	if err := m.fs.Rename(from, to); err != nil {
 		return err
 	}
-	return m.fs.SyncDir(m.dir)
+	err := scarce(m.fs.SyncDir(m.dir))
+	if errors.Is(err, ErrNoSpace) {
+		if back := m.fs.Rename(to, from); back != nil {
+			return back
+		}
+	}
+	return err
 }
 
-// remove removes a file for good.
+// remove removes a file for good. After ErrNoSpace it may be tried again.
 func (m *maker) remove(path string) error {
-	if err := m.fs.Remove(path); err != nil {
+	if err := m.fs.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return m.fs.SyncDir(m.dir)
+	return scarce(m.fs.SyncDir(m.dir))
+}
+
+// scarce makes an ErrNoSpace of the error that no more files may be open: a file that somebody closes is as good as space.
+func scarce(err error) error {
+	if vfs.TooManyFiles(err) {
+		return fmt.Errorf("%w: %w", ErrNoSpace, err)
+	}
+	return err
 }
 
 // zeroChunk is how much is filled with zeros at once. The system caches a file in pieces of up to the length of the
@@ -146,15 +163,17 @@ func (m *maker) make(number uint64, spare string, size int64, fill func(vfs.File
 	if err == nil {
 		err = m.rename(from, path)
 	}
+	var f vfs.File
+	if err == nil {
+		if f, err = m.fs.OpenReadWrite(path); vfs.TooManyFiles(err) {
+			err = errors.Join(scarce(err), m.fs.Rename(path, from)) // either name is right after a crash
+		}
+	}
 	if err != nil {
 		if spare == "" {
 			_ = m.fs.Remove(from) // gives its space back; the next attempt starts over in any case
 		}
 		return nil, fmt.Errorf("prepare log segment %d: %w", number, err)
-	}
-	f, err := m.fs.OpenReadWrite(path)
-	if err != nil {
-		return nil, fmt.Errorf("open log segment %d: %w", number, err)
 	}
 	return &segment{number: number, path: path, bytes: size, file: f, groups: map[uint64]Position{}}, nil
 }
@@ -166,11 +185,8 @@ func (m *maker) write(path string, fresh bool, number uint64, size int64, fill f
 		open = m.fs.Create
 	}
 	f, err := open(path)
-	if vfs.TooManyFiles(err) { // nothing has happened, and a file that somebody closes is as good as space
-		return fmt.Errorf("%w: %w", ErrNoSpace, err)
-	}
 	if err != nil {
-		return err
+		return scarce(err)
 	}
 	defer func() {
 		if closed := f.Close(); err == nil {

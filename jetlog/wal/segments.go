@@ -18,6 +18,7 @@ type segments struct {
 	next     uint64     // number of the next one that is prepared
 	noSpace  error      // ErrNoSpace with its cause, if the disk was full last time
 	again    bool       // try once more although it was
+	waits    bool       // what is released does until somebody needs a segment: no more files may be open
 	supply   sync.Cond  // the supplier waits for work
 	recent   [256]noted // what note did last
 }
@@ -51,13 +52,14 @@ func (s *segments) begin(q *queue, reserve int) bool {
 	s.ready = slices.Delete(s.ready, 0, 1)
 	s.used = append(s.used, next)
 	q.begin(next)
+	s.waits = false
 	s.supply.Signal()
 	return true
 }
 
 // retry asks the supplier to try again although there was no space.
 func (s *segments) retry() {
-	s.again = true
+	s.again, s.waits = true, false
 	s.supply.Signal()
 }
 

@@ -31,7 +31,7 @@ func (l *Log) job() func() error {
 		switch {
 		case l.failure != nil || l.closing:
 			return nil
-		case len(s.released) > 0:
+		case len(s.released) > 0 && !s.waits:
 			back := s.released[0]
 			return func() error { return l.takeBack(back) }
 		case len(s.ready) < l.cfg.Ready && (s.noSpace == nil || s.again) && (len(s.spares) > 0 || s.files() < l.most()):
@@ -65,11 +65,15 @@ func (l *Log) takeBack(s *segment) error {
 	default:
 		err = l.maker.remove(s.path)
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if errors.Is(err, ErrNoSpace) {
+		l.segments.waits = true
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("release log segment %d: %w", s.number, err)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if spare != "" {
 		l.segments.spares = append(l.segments.spares, spare)
 	}
