@@ -19,6 +19,9 @@ func (w *worker) publish(c *Conn, f *wire.Frame) error {
 		if w.flags&flagHeaders == 0 {
 			return w.refuse(c, ReasonHeaderViolation, "")
 		}
+		if !w.profile.Unlimited() && !w.mayAcknowledge(c, f) {
+			return nil
+		}
 		if w.mayBeTraced(f) {
 			if handled, err := w.publishTraced(c, f); handled {
 				return err
@@ -151,6 +154,12 @@ func (w *worker) publishSlow(c *Conn, e *entry, f *wire.Frame) error {
 	if w.flags&flagVerbose != 0 {
 		w.reply(c, okLine)
 	}
+	if e.flags&entryLeaves != 0 && f.Verb == wire.VerbHPub {
+		if ack := reserved.Acknowledged(f.Header()); ack != nil {
+			w.deny(c, "Publish to another account with Runnel-Ack of", ack)
+			return nil
+		}
+	}
 	if w.traced != nil {
 		w.traced.goOn(subject)
 	}
@@ -261,6 +270,16 @@ func (w *worker) draw(e *entry, f *wire.Frame) (*entry, *wire.Frame) {
 func (w *worker) mayAnswer(c *Conn, subject []byte) bool {
 	r := c.replies.Load()
 	return r != nil && r.Allow(string(subject), time.Now())
+}
+
+// mayAcknowledge tells whether c may send the acknowledgement that it publishes with a message, if it does.
+func (w *worker) mayAcknowledge(c *Conn, f *wire.Frame) bool {
+	ack := reserved.Acknowledged(f.Header())
+	if ack == nil || w.profile.CanPublish(string(ack)) || w.mayAnswer(c, ack) {
+		return true
+	}
+	w.deny(c, "Publish to", ack)
+	return false
 }
 
 // deny tells c that it may not do what with subject. The connection stays.

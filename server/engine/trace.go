@@ -9,32 +9,9 @@ import (
 	"runnel/server/wire"
 )
 
-// traceIn logs what a client sent. Secrets of CONNECT are left out.
+// traceIn logs what a client sent.
 func (w *worker) traceIn(c *Conn, f *wire.Frame) {
-	args := ""
-	switch f.Verb {
-	case wire.VerbPub, wire.VerbHPub:
-		args = " " + string(f.Subject)
-		if f.Reply != nil {
-			args += " " + string(f.Reply)
-		}
-		if f.Verb == wire.VerbHPub {
-			args += " " + strconv.Itoa(f.HeaderBytes)
-		}
-		args += " " + strconv.Itoa(f.BodyBytes)
-	case wire.VerbSub:
-		args = " " + string(f.Subject)
-		if f.Queue != nil {
-			args += " " + string(f.Queue)
-		}
-		args += " " + string(f.SID)
-	case wire.VerbUnsub:
-		args = " " + string(f.SID)
-		if f.Max > 0 {
-			args += " " + strconv.Itoa(f.Max)
-		}
-	}
-	w.trace(c, "<<- ["+f.Verb.String()+args+"]")
+	w.trace(c, "<<- ["+f.Line()+"]")
 	if f.Verb == wire.VerbPub || f.Verb == wire.VerbHPub {
 		w.trace(c, "<<- MSG_PAYLOAD: "+w.logged(f))
 	}

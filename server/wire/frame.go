@@ -1,5 +1,7 @@
 package wire
 
+import "strconv"
+
 // Verb says what kind of frame was read.
 type Verb uint8
 
@@ -54,6 +56,35 @@ type Frame struct {
 
 	// Max is the argument of UNSUB: deliveries since SUB after which it ends; 0 means now.
 	Max int
+}
+
+// Line is what a client has sent, for logs: the verb and its arguments. Those of CONNECT are left out, since there are
+// secrets among them.
+func (f *Frame) Line() string {
+	line := f.Verb.String()
+	switch f.Verb {
+	case VerbPub, VerbHPub:
+		line += " " + string(f.Subject)
+		if f.Reply != nil {
+			line += " " + string(f.Reply)
+		}
+		if f.Verb == VerbHPub {
+			line += " " + strconv.Itoa(f.HeaderBytes)
+		}
+		line += " " + strconv.Itoa(f.BodyBytes)
+	case VerbSub:
+		line += " " + string(f.Subject)
+		if f.Queue != nil {
+			line += " " + string(f.Queue)
+		}
+		line += " " + string(f.SID)
+	case VerbUnsub:
+		line += " " + string(f.SID)
+		if f.Max > 0 {
+			line += " " + strconv.Itoa(f.Max)
+		}
+	}
+	return line
 }
 
 // Body is header block and payload of PUB and HPUB.

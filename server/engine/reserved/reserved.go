@@ -5,6 +5,7 @@ package reserved
 import (
 	"bytes"
 
+	"runnel/headers"
 	"runnel/server/engine/replies"
 )
 
@@ -21,6 +22,21 @@ func Reply(subject []byte) bool { return begins(subject, replies.Prefix) }
 
 // Ack tells whether subject is one for the acknowledgement of a stream's message.
 func Ack(subject []byte) bool { return begins(subject, ackPrefix) }
+
+// ackHeader is the header with the acknowledgement of another message, which takes effect together with the one that has it.
+const ackHeader = "Runnel-Ack"
+
+// Acknowledged returns the subject of the acknowledgement that a message with these headers is published with, nil for none.
+func Acknowledged(header []byte) []byte {
+	if !bytes.Contains(header, []byte(ackHeader)) {
+		return nil
+	}
+	ack, ok := headers.Get(header, ackHeader)
+	if ok && ack == nil {
+		return []byte{}
+	}
+	return ack
+}
 
 // Publish tells whether clients may not publish to subject whatever their permissions say.
 func Publish(subject []byte) bool {
