@@ -10,13 +10,16 @@ const (
 	// earlyTime is how long entries wait for a group that is not here: when one begins, its leader may be there first, and after a refusal
 	// it would pause.
 	earlyTime = time.Second
+	// earlyVoteTime is how long requests for votes do. When several servers start, the groups of one are open before those of the
+	// others, and who has no answers to its campaign tries no other for many seconds.
+	earlyVoteTime = 3 * time.Second
 	// earlyMost and earlyBytes are how much waits so, oneEarlyBytes how long a request may be.
 	earlyMost     = 1024
 	earlyBytes    = 4 << 20
 	oneEarlyBytes = 64 << 10
 )
 
-// early are requests with entries, or to see what a follower has, for groups that are not here yet. The mutex of the transport guards it.
+// early are requests with entries, to see what a follower has, or for votes, for groups that are not here yet. The mutex of the transport guards it.
 type early struct {
 	waiting map[uint64][]inbound // by group, in the order in which they came
 	next    map[uint64]time.Time // when those of a group are given up
@@ -40,12 +43,20 @@ func (t *Transport) hold(group uint64, r inbound) (*Group, bool) {
 		e.waiting, e.next = map[uint64][]inbound{}, map[uint64]time.Time{}
 	}
 	if e.waiting[group] == nil {
-		e.next[group] = time.Now().Add(earlyTime)
+		e.next[group] = time.Now().Add(r.patience())
 	}
 	e.waiting[group] = append(e.waiting[group], r)
 	e.count++
 	e.bytes += r.bytes
 	return nil, true
+}
+
+// patience is how long a request waits for its group.
+func (r *inbound) patience() time.Duration {
+	if r.kind == kindAppend {
+		return earlyTime
+	}
+	return earlyVoteTime
 }
 
 // room reports whether a request of so many bytes may wait.
@@ -96,11 +107,18 @@ func (x *inbox) begin(list []inbound) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, r := range list {
-		x.g.hear(r.command.(*raft.AppendEntriesRequest).Term)
+		x.g.noteLeader(r)
 		x.bytes += r.bytes
 		x.total.Add(int64(r.bytes))
 	}
 	x.queue = list
+}
+
+// noteLeader notes the term of a request of a leader.
+func (g *Group) noteLeader(r inbound) {
+	if request, ok := r.command.(*raft.AppendEntriesRequest); ok {
+		g.hear(request.Term)
+	}
 }
 
 // run has what is queued handed over.

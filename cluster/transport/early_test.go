@@ -98,3 +98,38 @@ func TestHas(t *testing.T) {
 		}
 	})
 }
+
+// TestVotesBeforeTheirGroup asks for votes in a group that is there two seconds later, and in one that does not come.
+func TestVotesBeforeTheirGroup(t *testing.T) {
+	for name, ask := range map[string]func(*transport.Group) error{
+		"vote": func(g *transport.Group) error {
+			return g.RequestVote("bbb", "bbb", &raft.RequestVoteRequest{Term: 8}, &raft.RequestVoteResponse{})
+		},
+		"pre-vote": func(g *transport.Group) error {
+			return g.RequestPreVote("bbb", "bbb", &raft.RequestPreVoteRequest{Term: 8}, &raft.RequestPreVoteResponse{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inPair(t, transport.Config{}, transport.Config{}, func(t *testing.T, p *pair) {
+				granted, refused := make(chan error, 1), make(chan error, 1)
+				go func() { granted <- ask(p.a.Group(1, transport.GroupOptions{})) }()
+				go func() { refused <- ask(p.a.Group(2, transport.GroupOptions{})) }()
+				after(2 * time.Second)
+				if len(granted)+len(refused) > 0 {
+					t.Fatal("answered before a group is there")
+				}
+				p.serve(p.b.Group(1, transport.GroupOptions{}), succeed)
+				if took := within(func() {
+					if err := <-granted; err != nil {
+						t.Errorf("the answer is %v", err)
+					}
+				}); took > 100*time.Millisecond {
+					t.Errorf("answered after another %v", took)
+				}
+				if err := <-refused; !errors.Is(err, transport.ErrNoGroup) {
+					t.Errorf("the answer is %v, want ErrNoGroup", err)
+				}
+			})
+		})
+	}
+}

@@ -152,7 +152,7 @@ func TestErrorsOfRequests(t *testing.T) {
 		took time.Duration
 	}{
 		{"no link", func(p *pair, _ *transport.Group) { p.net.Cut("aaa", "bbb"); synctest.Wait() }, vote, transport.ErrUnreachable, 0},
-		{"no group", func(*pair, *transport.Group) {}, vote, transport.ErrNoGroup, 0},
+		{"no group", func(*pair, *transport.Group) {}, vote, transport.ErrNoGroup, 3 * time.Second}, // it may be about to begin
 		{"no answer", func(p *pair, _ *transport.Group) { p.b.Group(3, transport.GroupOptions{}) }, vote, transport.ErrTimeout, 10 * time.Second},
 		{"link breaks", func(p *pair, _ *transport.Group) {
 			p.b.Group(3, transport.GroupOptions{})

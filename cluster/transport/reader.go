@@ -224,21 +224,26 @@ func (l *lane) handleAppend(body []byte) error {
 	if len(entries) > 0 {
 		r.bytes = len(body)
 	}
-	g := l.t.group(h.group)
+	l.deliver(h.group, r)
+	return nil
+}
+
+// deliver queues a request for its group, which may not be here yet.
+func (l *lane) deliver(group uint64, r inbound) {
+	g := l.t.group(group)
 	if g == nil {
 		var held bool
-		if g, held = l.t.hold(h.group, r); !held {
-			l.answer(h.id, false, nil, ErrNoGroup)
+		if g, held = l.t.hold(group, r); !held {
+			l.answer(r.id, false, nil, ErrNoGroup)
 		}
 		if g == nil {
-			return nil
+			return
 		}
 	}
-	g.hear(h.term)
+	g.noteLeader(r)
 	if !g.in.push(r) {
-		l.answer(h.id, false, nil, ErrBusy)
+		l.answer(r.id, false, nil, ErrBusy)
 	}
-	return nil
 }
 
 func (l *lane) handleHeartbeat(body []byte) error {
@@ -258,7 +263,10 @@ func (l *lane) handleVote(k kind, body []byte) error {
 	if err != nil {
 		return err
 	}
-	if g := l.group(id, group); g != nil && !g.in.push(inbound{lane: l, id: id, kind: k, command: request}) {
+	r := inbound{lane: l, id: id, kind: k, command: request}
+	if k != kindTimeoutNow {
+		l.deliver(group, r)
+	} else if g := l.group(id, group); g != nil && !g.in.push(r) {
 		l.answer(id, false, nil, ErrBusy)
 	}
 	return nil
