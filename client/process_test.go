@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -337,5 +338,102 @@ func TestErrors(t *testing.T) {
 	m.Header = nats.Header{"Nats-Msg-Id": {"x"}}
 	if m.ID() != "x" {
 		t.Errorf("got id %s", m.ID())
+	}
+}
+
+// TestProcessPublishes: what handlers publish is there once, and only with the acknowledgement.
+func TestProcessPublishes(t *testing.T) {
+	s := newShop(t, nil)
+	s.stream(jetstream.StreamConfig{Name: "BILLS", Subjects: []string{"bills.>"}, AllowAtomicPublish: true})
+	var failed log
+	end := process(s, client.Work[string]{
+		Workers: 2,
+		Handle: func(_ context.Context, m *client.Message[string]) error {
+			one, two := nats.NewMsg("bills.one"), nats.NewMsg("bills.two")
+			one.Data, one.Header = []byte(m.Value), nats.Header{"Kind": {"bill"}}
+			switch {
+			case m.Value == "none":
+			case m.Value == "both":
+				m.Publish(one)
+				m.Publish(two)
+			case m.Value == "fails" && m.Deliveries == 1:
+				m.Publish(one)
+				return errors.New("after all not")
+			case m.Value == "nowhere" && m.Deliveries == 1:
+				m.Publish(nats.NewMsg("no.stream"))
+			default:
+				m.Publish(one)
+			}
+			return nil
+		},
+		Failed: func(f *client.Failure) { failed.add("%v", f.Err) },
+	})
+	s.publish("single", "none", "both")
+	s.settled()
+	s.publish("fails", "nowhere")
+	s.settled()
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	if got := failed.String(); !strings.Contains(got, "after all not") || !strings.Contains(got, "publish to no.stream: no stream takes it") {
+		t.Errorf("failures: got %s", got)
+	}
+	bills, err := s.js.Stream(t.Context(), "BILLS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for sequence := range bills.CachedInfo().State.LastSeq {
+		m, err := bills.GetMsg(t.Context(), sequence+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[fmt.Sprintf("%s %s %s", m.Subject, m.Data, m.Header.Get("Kind"))]++
+	}
+	want := map[string]int{
+		"bills.one single bill": 1, "bills.one both bill": 1, "bills.two  ": 1, "bills.one fails bill": 1, "bills.one nowhere bill": 1,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestProcessPublishesElsewhere: where nobody knows such an acknowledgement nothing is published, and Process says so.
+func TestProcessPublishesElsewhere(t *testing.T) {
+	server := servertest.Start(t, fmt.Sprintf(`
+		jetstream { store_dir: %q, sync: os }
+		accounts {
+			A { jetstream: enabled, users: [{user: a, password: a}], exports: [
+				{service: "$JS.API.>", response_type: stream}, {service: "$JS.ACK.>"}, {service: "out"}] }
+			B { users: [{user: b, password: b}], imports: [
+				{service: {account: A, subject: "$JS.API.>"}}, {service: {account: A, subject: "$JS.ACK.>"}}, {service: {account: A, subject: "out"}}] }
+		}`, t.TempDir()))
+	a, err := jetstream.New(servertest.Connect(t, server, nats.UserInfo("a", "a")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ORDERS", Subjects: []string{"in", "out"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.CreateConsumer(t.Context(), "ORDERS", jetstream.ConsumerConfig{Durable: "work", AckPolicy: jetstream.AckExplicitPolicy}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Publish(t.Context(), "in", nil); err != nil {
+		t.Fatal(err)
+	}
+	b, err := jetstream.New(servertest.Connect(t, server, nats.UserInfo("b", "b")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = client.Process(t.Context(), b, client.Work[string]{Stream: "ORDERS", Consumer: "work", Workers: 1, Handle: func(_ context.Context, m *client.Message[string]) error {
+		m.Publish(nats.NewMsg("out"))
+		return nil
+	}})
+	if !errors.Is(err, client.ErrNoAPI) {
+		t.Errorf("got %v, want that nobody answers", err)
+	}
+	stream, err := a.Stream(t.Context(), "ORDERS")
+	if err != nil || stream.CachedInfo().State.Msgs != 1 {
+		t.Errorf("got %+v, %v, want the first message alone", stream.CachedInfo().State, err)
 	}
 }
