@@ -41,7 +41,7 @@ func (s *Stream) planAck(c *Consumer, reply command.Reply, m Messages) error {
 		return nil
 	}
 	if !c.cumulative(reply.Answer) {
-		if !c.waits(reply.Sequence) {
+		if !c.waits(reply.Sequence) && !c.passed.Has(reply.Sequence) {
 			return nil
 		}
 		return s.planIfUnneeded(reply.Sequence, c, m)
@@ -52,6 +52,14 @@ func (s *Stream) planAck(c *Consumer, reply command.Reply, m Messages) error {
 		}
 	}
 	for _, seq := range c.exhausted.UpTo(reply.Sequence) {
+		if err := s.planIfUnneeded(seq, c, m); err != nil {
+			return err
+		}
+	}
+	for seq := range c.passed.All {
+		if seq > reply.Sequence {
+			break
+		}
 		if err := s.planIfUnneeded(seq, c, m); err != nil {
 			return err
 		}
@@ -89,13 +97,17 @@ func (c *Consumer) reply(reply command.Reply, now int64, r *Result) {
 	}
 }
 
-// settle takes out what an answer settles and reports whether that was anything.
+// settle takes out what an answer settles and reports whether that was anything. A message that was passed over may be among
+// it: somebody got it whose delivery did not come into the state.
 func (c *Consumer) settle(reply command.Reply) bool {
 	if !c.cumulative(reply.Answer) {
-		return c.exhausted.Remove(reply.Sequence) || c.acks.Settle(reply.Sequence)
+		return c.exhausted.Remove(reply.Sequence) || c.acks.Settle(reply.Sequence) || c.unpass(reply.Sequence)
 	}
 	before := c.acks.Len() + len(c.exhausted)
+	passed := c.passed.Len()
 	c.acks.SettleUpTo(reply.Sequence)
 	c.exhausted.RemoveUpTo(reply.Sequence)
-	return before != c.acks.Len()+len(c.exhausted)
+	c.passed.RemoveUpTo(reply.Sequence)
+	c.pending -= passed - c.passed.Len()
+	return before != c.acks.Len()+len(c.exhausted) || passed != c.passed.Len()
 }

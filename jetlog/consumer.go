@@ -51,8 +51,9 @@ type Consumer struct {
 	exhausted deliveries.Exhausted
 	// passed are the messages up to delivered that are still to be delivered for the first time, nil for none.
 	passed *passed.Set
-	// keyed is set when a message waits for those of its key, and blocks when one that has failed for good keeps its place.
-	keyed, blocks bool
+	// ahead is set when all messages are looked at before they are delivered, keyed when one waits for those of its key, and
+	// blocks when one that has failed for good keeps its place.
+	ahead, keyed, blocks bool
 	// initial is what a consumer of last messages gets first.
 	initial initial
 

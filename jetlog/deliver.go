@@ -54,7 +54,7 @@ func (s *Stream) planDeliver(c *Consumer, d *command.Deliver, m Messages) (bool,
 			if next == seq {
 				live = 1
 			}
-			if seq <= last && live == 1 && !c.passed.Has(seq) || seq <= last && seq > c.delivered.Stream {
+			if above := seq > c.delivered.Stream; above && (c.ahead || seq <= last) || !above && live == 1 && !c.passed.Has(seq) {
 				return false, nil
 			}
 			last = max(last, seq)

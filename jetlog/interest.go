@@ -127,11 +127,7 @@ func (c *Consumer) withdraw(seq uint64) {
 }
 
 func (c *Consumer) withdrawDelivered(seq uint64) {
-	passed := c.passed.Remove(seq)
-	if passed {
-		c.pending--
-	}
-	if c.acks.Settle(seq) || passed {
+	if c.acks.Settle(seq) || c.unpass(seq) {
 		c.settleFloor()
 	}
 	c.exhausted.Remove(seq)

@@ -167,6 +167,11 @@ func (c *modelConsumer) deliver(d *command.Deliver) string {
 	if d.Incarnation != c.incarnation || d.From != c.delivered.Consumer+1 {
 		return "no 10003 the consumer has begun again since"
 	}
+	for _, message := range d.Messages {
+		if !message.Again && message.Sequence > c.delivered.Stream && c.cfg.Metadata[config.MetadataKey] != "" {
+			return "no 10003 messages are not in order"
+		}
+	}
 	var done []uint64
 	for _, message := range d.Messages {
 		c.delivered.Consumer++
@@ -210,6 +215,7 @@ func (c *modelConsumer) skip(k *command.Skip) string {
 		case slices.Contains(k.Passed, seq):
 			c.passed[seq] = true
 		default:
+			delete(c.lasts, seq) // a reset does not bring it again
 			done = append(done, seq)
 		}
 	}
@@ -304,10 +310,12 @@ func (c *modelConsumer) ack(a *command.Ack) string {
 			}
 		case r.Answer == command.Done || r.Answer == command.Terminate:
 			before := len(done)
-			for _, seq := range slices.Concat(slices.Collect(maps.Keys(c.waiting)), slices.Collect(maps.Keys(c.exhausted))) {
+			known := slices.Concat(slices.Collect(maps.Keys(c.waiting)), slices.Collect(maps.Keys(c.exhausted)), slices.Collect(maps.Keys(c.passed)))
+			for _, seq := range known {
 				if seq == r.Sequence || seq < r.Sequence && c.cfg.Ack == config.AckAll && r.Answer == command.Done {
 					delete(c.waiting, seq)
 					delete(c.exhausted, seq)
+					delete(c.passed, seq)
 					delete(c.lasts, seq) // a reset does not bring it again
 					c.dequeue(seq)
 					done = append(done, seq)

@@ -8,6 +8,7 @@ import (
 // adopt takes over what the metadata of the configuration ask for.
 func (c *Consumer) adopt(own config.Own, now int64) {
 	c.retry, c.keyed, c.blocks = own.Retry, own.Key != nil, own.Blocks
+	c.ahead = c.keyed || own.Filter != nil
 	c.acks.Note(own.Retry != nil, now)
 }
 

@@ -70,6 +70,15 @@ func (c *Consumer) pass(seq uint64) {
 	c.passed.Add(seq)
 }
 
+// unpass forgets a message that was passed over, and reports whether it was.
+func (c *Consumer) unpass(seq uint64) bool {
+	was := c.passed.Remove(seq)
+	if was {
+		c.pending--
+	}
+	return was
+}
+
 // stillPassed returns those of the messages that were passed over that another filter matches too.
 func (c *Consumer) stillPassed(filter Filter, m Messages) (*passed.Set, error) {
 	var still *passed.Set

@@ -116,6 +116,19 @@ func TestSkipRefuses(t *testing.T) {
 	a.wants(6, nil, 0, 0)
 }
 
+// TestAckPassed: whoever acknowledges a message that was passed over has got it, although the state does not have that.
+func TestAckPassed(t *testing.T) {
+	a := newAhead(t, config.WorkQueueRetention, map[string]string{config.MetadataFilter: `{"subject":[{"exists":true}]}`})
+	a.skip(4, 1, 2, 3, 4)
+	if r := a.answer(command.Done, 3); r.Removed != 1 {
+		t.Errorf("got %+v, want that it goes", r)
+	}
+	a.wants(5, []uint64{1, 2, 4}, 0, 0)
+	if r := a.deliver(5); r.Code == 0 {
+		t.Errorf("deliver what was not looked at: got %+v, want a refusal", r)
+	}
+}
+
 // TestSkipAfterPurge: what a leader has looked at goes on where a purge has brought the consumer meanwhile.
 func TestSkipAfterPurge(t *testing.T) {
 	a := newAhead(t, config.LimitsRetention, nil)

@@ -22,7 +22,9 @@ type walk struct {
 	held    map[string][]message       // by consumer: what its clients got and have not answered
 	settled map[string]map[uint64]bool // by consumer: what was acknowledged for sure
 	asked   int
-	doubts  []doubt
+	// answered was acknowledged by a client of the consumer with keys.
+	answered map[uint64]bool
+	doubts   []doubt
 }
 
 // doubt is an acknowledgement whose confirmation may come.
@@ -46,7 +48,7 @@ func TestRandom(t *testing.T) {
 			bubble(t, cfg, func(_ *testing.T, w *world) {
 				x := &walk{
 					world: w, Rand: rand.New(rand.NewPCG(seed, 1)), held: make(map[string][]message),
-					settled: make(map[string]map[uint64]bool),
+					settled: make(map[string]map[uint64]bool), answered: make(map[uint64]bool),
 				}
 				x.begin()
 				for range 300 {
@@ -66,7 +68,7 @@ func (x *walk) begin() {
 	none := config.Consumer{Name: "none", Ack: config.AckNone, FilterSubject: "s.*"}
 	push := pushing()
 	push.Name, push.AckWait, push.Backoff = "push", 0, []time.Duration{100 * time.Millisecond, time.Second}
-	for _, c := range []config.Consumer{few, all, none, push} {
+	for _, c := range []config.Consumer{few, all, none, keyed(), filtered(), push} {
 		x.consumer(c)
 		x.names = append(x.names, c.Name)
 		x.settled[c.Name] = make(map[uint64]bool)
@@ -76,7 +78,7 @@ func (x *walk) begin() {
 // step does one thing.
 func (x *walk) step() {
 	subjects := []string{"s.a", "s.b.c", "s.c"}
-	name := x.names[x.IntN(3)]
+	name := x.names[x.IntN(len(x.names)-1)]
 	switch n := x.IntN(100); {
 	case n < 25:
 		for range x.IntN(4) + 1 {
@@ -147,6 +149,9 @@ func (x *walk) answer() {
 		reply = fmt.Sprintf("reply%d", x.asked)
 		x.net.subscribe(reply)
 		x.doubts = append(x.doubts, doubt{reply, name, a.StreamSequence})
+		if name == "keys" {
+			x.answered[a.StreamSequence] = true
+		}
 	}
 	x.stream.Ack(name, delivery.Ack{Subject: a, Payload: []byte(payload), Reply: reply})
 	x.wait()
@@ -164,6 +169,12 @@ func (x *walk) collect() {
 			if x.settled[a.Consumer][a.StreamSequence] {
 				x.t.Fatalf("consumer %q gets message %d again, whose acknowledgement was confirmed", a.Consumer, a.StreamSequence)
 			}
+			if a.Consumer == "filtered" && unwanted(m.subject) {
+				x.t.Fatalf("message %d comes on %q, which is not wanted", a.StreamSequence, m.subject)
+			}
+			if a.Consumer == "keys" {
+				x.checkKey(m)
+			}
 			x.held[a.Consumer] = append(x.held[a.Consumer], m)
 		}
 	}
@@ -174,6 +185,19 @@ func (x *walk) collect() {
 		x.settled[d.consumer][d.sequence] = true
 		return true
 	})
+}
+
+// checkKey checks that nobody has another message of the key of one that comes, unless that has gone.
+func (x *walk) checkKey(m message) {
+	for _, other := range x.held["keys"] {
+		sequence := other.ack(x.t).StreamSequence
+		if other.subject != m.subject || sequence == m.ack(x.t).StreamSequence || x.answered[sequence] {
+			continue
+		}
+		if left, err := x.log.Load(sequence); err == nil && left.Sequence != 0 {
+			x.t.Fatalf("message %d of %s comes while somebody has message %d", m.ack(x.t).StreamSequence, m.subject, sequence)
+		}
+	}
 }
 
 // end lets all trouble end, and everything be delivered and acknowledged.
@@ -188,8 +212,8 @@ func (x *walk) end() {
 			}
 			x.t.Fatal("not everything was delivered")
 		}
-		for i, name := range x.names[:3] {
-			x.pullOf(name, fmt.Sprintf("inbox%d", i), `{"batch":100,"no_wait":true}`)
+		for i, name := range x.names[:len(x.names)-1] {
+			x.pullOf(name, fmt.Sprintf("inbox%d", i%3), `{"batch":100,"no_wait":true}`)
 		}
 		x.pass(300 * time.Millisecond)
 		x.collect()

@@ -20,6 +20,7 @@ import (
 //   - never more messages wait for an answer than max_ack_pending;
 //   - what was sent is not sent again before ack_wait is over, unless somebody wanted that;
 //   - what is confirmed does not come again;
+//   - with keys, a message is not sent while another one of its key is in somebody's hands, nor after a later one of it;
 //
 // And of all: neither the ack floor nor what was delivered goes back, and in the end everything was delivered.
 type voyage struct {
@@ -42,6 +43,7 @@ type sending struct {
 	at         time.Time
 	wanted     bool // again, or with another wait, by somebody at some time
 	answered   bool // a client has acknowledged it
+	subject    string
 	confirmed  bool
 }
 
@@ -89,7 +91,7 @@ func (v *voyage) begin() {
 	all := config.Consumer{Name: "all", Ack: config.AckAll, AckWait: 2 * time.Second, MaxAckPending: 20}
 	push := pushing()
 	push.Name, push.AckWait, push.MaxAckPending = "push", time.Second, 10
-	for _, c := range []config.Consumer{few, twice, all, push} {
+	for _, c := range []config.Consumer{few, twice, all, keyed(), filtered(), push} {
 		v.consumer(c)
 		v.names = append(v.names, c.Name)
 		v.configs[c.Name] = c
@@ -108,14 +110,14 @@ func (v *voyage) step() {
 	switch n := v.IntN(100); {
 	case n < 25:
 		for range v.IntN(4) + 1 {
-			v.publish("s.a", fmt.Sprint(v.Int()))
+			v.publish(fmt.Sprintf("s.k%d", v.IntN(4)), fmt.Sprint(v.Int()))
 		}
 	case n < 50:
 		bodies := []string{
 			``, `3`, `{"batch":10,"expires":500000000}`, `{"batch":5,"no_wait":true}`, `{"batch":5,"max_bytes":300,"expires":300000000}`,
 			`{"batch":2,"expires":100000000,"idle_heartbeat":20000000}`,
 		}
-		v.requestFrom(v.someLeader(), v.names[v.IntN(3)], bodies[v.IntN(len(bodies))])
+		v.requestFrom(v.someLeader(), v.pulling()[v.IntN(len(v.pulling()))], bodies[v.IntN(len(bodies))])
 	case n < 72:
 		for range v.IntN(6) {
 			v.answer()
@@ -130,6 +132,28 @@ func (v *voyage) step() {
 		v.elect()
 	}
 }
+
+// keyed is a consumer whose messages have the second token of their subjects as their keys.
+func keyed() config.Consumer {
+	cfg := explicit()
+	cfg.Name, cfg.AckWait, cfg.MaxAckPending = "keys", time.Second, 5
+	cfg.Metadata = map[string]string{config.MetadataKey: "token:2"}
+	return cfg
+}
+
+// filtered is a consumer that does not want the messages on two subjects.
+func filtered() config.Consumer {
+	cfg := explicit()
+	cfg.Name, cfg.AckWait, cfg.MaxAckPending = "filtered", time.Second, 100
+	cfg.Metadata = map[string]string{config.MetadataFilter: `{"subject":[{"anything-but":["s.k0","s.a"]}]}`}
+	return cfg
+}
+
+// unwanted reports whether filtered does not want a message.
+func unwanted(subject string) bool { return subject == "s.k0" || subject == "s.a" }
+
+// pulling are the names of the consumers that pull.
+func (v *voyage) pulling() []string { return v.names[:len(v.names)-1] }
 
 // someLeader is the leader, or sometimes one who believes to be.
 func (v *voyage) someLeader() *delivery.Stream {
@@ -249,7 +273,7 @@ func (v *voyage) arrived(m message) {
 	cfg := v.configs[a.Consumer]
 	s := v.sent[a.Consumer][a.StreamSequence]
 	if s == nil {
-		s = &sending{}
+		s = &sending{subject: m.subject}
 		v.sent[a.Consumer][a.StreamSequence] = s
 	}
 	what := fmt.Sprintf("consumer %q gets message %d, delivery %d", a.Consumer, a.StreamSequence, a.Deliveries)
@@ -264,8 +288,28 @@ func (v *voyage) arrived(m message) {
 	case s.deliveries > 0 && !s.wanted && m.at.Sub(s.at) < cfg.AckWait-2*commitMost:
 		v.t.Errorf("%s, %v after the last one", what, m.at.Sub(s.at))
 	}
+	if a.Consumer == "keys" {
+		v.checkKey(a.StreamSequence, m.subject, s.deliveries == 0)
+	}
+	if a.Consumer == "filtered" && unwanted(m.subject) {
+		v.t.Errorf("%s, on %q, which it does not want", what, m.subject)
+	}
 	s.deliveries, s.at = a.Deliveries, m.at
 	v.held = append(v.held, m)
+}
+
+// checkKey checks that nobody has another message of the key of one that comes, and if that comes for the first time that no later
+// one has come.
+func (v *voyage) checkKey(sequence uint64, key string, first bool) {
+	for other, s := range v.sent["keys"] {
+		switch {
+		case other == sequence || s.subject != key || s.deliveries == 0:
+		case !s.answered:
+			v.t.Errorf("message %d of %s comes while somebody has message %d", sequence, key, other)
+		case first && other > sequence:
+			v.t.Errorf("message %d of %s comes after message %d", sequence, key, other)
+		}
+	}
 }
 
 // checkWaiting checks how many messages wait for an answer, as clients see it.
@@ -317,7 +361,7 @@ func (v *voyage) end() {
 		if round > 100 {
 			v.t.Fatal("not everything was delivered")
 		}
-		for _, name := range v.names[:3] {
+		for _, name := range v.pulling() {
 			v.requestFrom(v.stream, name, `{"batch":100,"expires":200000000}`)
 		}
 		v.pass(300 * time.Millisecond)
@@ -332,7 +376,11 @@ func (v *voyage) end() {
 	}
 	for _, name := range v.names {
 		for sequence := uint64(1); sequence <= v.log.State().Last; sequence++ {
-			if v.sent[name][sequence] == nil && v.configs[name].MaxDeliver <= 0 {
+			m, err := v.log.Load(sequence)
+			if err != nil {
+				v.t.Fatal(err)
+			}
+			if v.sent[name][sequence] == nil && v.configs[name].MaxDeliver <= 0 && !(name == "filtered" && unwanted(m.Subject)) {
 				v.t.Errorf("consumer %q never got message %d", name, sequence)
 			}
 		}

@@ -118,8 +118,7 @@ func (a *Ahead) HasTurn(seq uint64) bool {
 
 // Done says that a message was acknowledged. It reports whether that lets another one be delivered.
 func (a *Ahead) Done(seq uint64) bool {
-	state, known := a.table.State(seq)
-	return known && (state == keyed.InFlight || state == keyed.Blocked) && a.table.Done(seq)
+	return a.table.Done(seq)
 }
 
 // Failed says that a message was given up. It reports whether that lets another one be delivered.
