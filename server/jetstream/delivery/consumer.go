@@ -32,8 +32,8 @@ type consumer struct {
 	settings atomic.Pointer[settings]
 	// hungry is set while the consumer would take a message and there is none. Whoever clears it rouses it.
 	hungry atomic.Bool
-	// sent is the cursor's sequence, for others.
-	sent atomic.Uint64
+	// sent is the cursor's sequence, and sentAs the incarnation that it belongs to, for others.
+	sent, sentAs atomic.Uint64
 
 	mu    sync.Mutex // guards the next four
 	phase phase

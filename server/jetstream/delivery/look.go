@@ -245,7 +245,7 @@ func (t *turn) address() {
 // stage sends what was chosen, in order, or holds it, and returns how many of it: whatever stands in the way of one
 // stands in the way of all behind it.
 func (t *turn) stage() int {
-	defer func() { t.c.sent.Store(t.c.at.Stream) }()
+	defer t.c.show()
 	for i := range t.picks {
 		p := &t.picks[i]
 		if !t.isTime(p) {

@@ -20,8 +20,9 @@ type Log interface {
 // Origin is a stream whose deliveries are acknowledged, on the server that leads it.
 type Origin struct {
 	Log Log
-	// Sent returns up to which sequence a consumer was sent messages that may not be in the state yet.
-	Sent func(consumer string) uint64
+	// Sent returns up to which sequence a consumer was sent messages, whose deliveries may not be in the state yet, and its
+	// incarnation; 0 if that is not known.
+	Sent func(consumer string) (upTo, incarnation uint64)
 	// Now is the time of the stream.
 	Now func() int64
 	// Propose carries a command out, and returns when it is durable.
@@ -64,7 +65,7 @@ func (o *Origin) look(list []delivery) (findings []finding, err error) {
 			if c != nil {
 				f.Incarnation = c.Incarnation()
 			}
-			if f.State == undelivered && d.Sequence <= o.Sent(d.Consumer) {
+			if f.State == undelivered && o.sent(d) == f.Incarnation {
 				f.State = waiting
 			}
 			findings = append(findings, f)
@@ -75,6 +76,15 @@ func (o *Origin) look(list []delivery) (findings []finding, err error) {
 		return nil, fmt.Errorf("look at deliveries of stream %q: %w", o.Log.Name(), err)
 	}
 	return findings, nil
+}
+
+// sent returns the incarnation of the consumer that was sent a message, 0 if it was not as far as is known.
+func (o *Origin) sent(d delivery) uint64 {
+	upTo, incarnation := o.Sent(d.Consumer)
+	if d.Sequence == 0 || d.Sequence > upTo {
+		return 0
+	}
+	return incarnation
 }
 
 // stateOf is what the state knows about a delivery.

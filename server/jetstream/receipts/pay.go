@@ -99,6 +99,7 @@ func (p *payer) due() (list map[causes.Source][]uint64, wait time.Duration) {
 	now := p.clock()
 	err := p.s.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
 		list, wait = map[causes.Source][]uint64{}, -1
+		p.s.paid.Store(state.Causes().Paid())
 		for d := range state.Causes().Debts {
 			source := *d.Source
 			if l := p.slow[source]; l != nil && now.Before(l.next) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"runnel/jetlog"
@@ -42,6 +43,8 @@ type Stream struct {
 	cancel context.CancelFunc
 	kick   chan struct{} // there may be more to be paid
 	work   sync.WaitGroup
+	asked  atomic.Uint64 // questions
+	paid   atomic.Uint64 // what the target had paid when that was last looked at
 
 	mu     sync.Mutex // guards everything below
 	asking map[string]*asked
@@ -63,6 +66,7 @@ func Open(log Log, cfg Config) *Stream {
 func (s *Stream) owes() (is bool, err error) {
 	err = s.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
 		is = state.Causes().Owed() > 0
+		s.paid.Store(state.Causes().Paid())
 		return nil
 	})
 	return is, err
@@ -103,13 +107,17 @@ func (s *Stream) Find(ack string, found ingest.Found) (c *causes.Cause, refusal 
 	if d := q.ack.Domain; d != "" && d != s.cfg.Domain {
 		return nil, api.NewError(api.AckInvalid, "the delivery came from another domain, "+d), true
 	}
-	if err := s.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
-		q.paid = state.Causes().Paid()
-		return nil
-	}); err != nil {
+	var err error
+	if q.paid, err = s.paidBefore(); err != nil {
 		return nil, s.unreachable(q.ack.Stream), true
 	}
 	if o := s.cfg.Local(q.ack.Stream); o != nil {
+		if o.Log.ID() == s.log.ID() {
+			// The stream decides that itself when the message is stored, if the delivery is one that there was.
+			if incarnation := o.sent(delivery{q.ack.Consumer, q.ack.StreamSequence}); incarnation != 0 {
+				return q.cause(s.log.ID(), incarnation), nil, true
+			}
+		}
 		c, refusal = s.judge(o, &q)
 		return c, refusal, true
 	}
@@ -124,6 +132,31 @@ func (s *Stream) Find(ack string, found ingest.Found) (c *causes.Cause, refusal 
 		return nil, s.unreachable(q.ack.Stream), true
 	}
 	return nil, nil, false
+}
+
+// paidEvery is after how many questions it is looked how much the target has paid: an old number does no harm as long as it is
+// far from causes.PaidMost behind.
+const paidEvery = 256
+
+// paidBefore returns how much the target had paid some questions ago, at most.
+func (s *Stream) paidBefore() (paid uint64, err error) {
+	if n := s.asked.Add(1); n%paidEvery != 0 {
+		return s.paid.Load(), nil
+	}
+	err = s.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+		paid = state.Causes().Paid()
+		return nil
+	})
+	s.paid.Store(paid)
+	return paid, err
+}
+
+// cause returns the delivery that a question is about.
+func (q *question) cause(id, incarnation uint64) *causes.Cause {
+	return &causes.Cause{
+		Source:   causes.Source{ID: id, Stream: q.ack.Stream, Consumer: q.ack.Consumer, Incarnation: incarnation},
+		Sequence: q.ack.StreamSequence, Paid: q.paid,
+	}
 }
 
 func (s *Stream) missing(stream string) *api.Error {
@@ -145,10 +178,7 @@ func (s *Stream) judge(o *Origin, q *question) (*causes.Cause, *api.Error) {
 
 // conclude makes a cause of what was found out, or a refusal.
 func (s *Stream) conclude(id uint64, q *question, f finding) (*causes.Cause, *api.Error) {
-	c := &causes.Cause{
-		Source:   causes.Source{ID: id, Stream: q.ack.Stream, Consumer: q.ack.Consumer, Incarnation: f.Incarnation},
-		Sequence: q.ack.StreamSequence, Paid: q.paid,
-	}
+	c := q.cause(id, f.Incarnation)
 	switch f.State {
 	case waiting:
 		return c, nil
