@@ -224,6 +224,7 @@ var layers = []layer{
 	{"chaos/judge", "chaos/check chaos/history chaos/workload", ""},
 	{"chaos", "chaos/check chaos/disk chaos/fault chaos/history chaos/judge chaos/process chaos/report chaos/workload", natsgo},
 	{"client", "", natsgo},
+	{"client/sqltest", "client", natsgo + " github.com/jackc/pgx/v5 modernc.org/sqlite"}, // a module of its own
 	{"cmd/runnel", "chaos chaos/fault chaos/process chaos/report chaos/soak chaos/workload conf cluster/survey jetlog/dump jetlog/rescue jetlog/store server/logs server server/memory bench client", natsgo + " " + xsys + " " + xterm},
 	{".ci/ratchet", "", ""},
 	{".", "", ""},

@@ -32,13 +32,14 @@ type Message[T any] struct {
 // It needs Runnel: with another server [Process] ends with [ErrNoAPI].
 func (m *Message[T]) Publish(result *nats.Msg) { m.results = append(m.results, result) }
 
-// ID names the message for those who remember which they have had, as [Inbox] does: the id that its publisher gave it
-// (Nats-Msg-Id), otherwise its place in the stream.
+// ID names the message for those who remember which they have had, as [Inbox] does: by the id that its publisher gave it
+// (Nats-Msg-Id), otherwise by its place in the stream and when it was stored, so that it is another one in a stream which is made
+// anew.
 func (m *Message[T]) ID() string {
 	if id := m.Header.Get(jetstream.MsgIDHeader); id != "" {
-		return id
+		return m.Stream + "/" + id
 	}
-	return fmt.Sprintf("%s:%d", m.Stream, m.Sequence)
+	return fmt.Sprintf("%s:%d:%d", m.Stream, m.Sequence, m.Stored.UnixNano())
 }
 
 // decodeJSON is how values are decoded that say nothing else. Bytes and texts are taken as they are.

@@ -331,12 +331,12 @@ func TestErrors(t *testing.T) {
 	if !errors.Is(client.Permanent(cause), cause) || !errors.Is(client.RetryIn(time.Second, cause), cause) {
 		t.Error("the cause is lost")
 	}
-	m := client.Message[string]{Stream: "S", Sequence: 7}
-	if m.ID() != "S:7" {
+	m := client.Message[string]{Stream: "S", Sequence: 7, Stored: time.Unix(0, 8)}
+	if m.ID() != "S:7:8" {
 		t.Errorf("got id %s", m.ID())
 	}
 	m.Header = nats.Header{"Nats-Msg-Id": {"x"}}
-	if m.ID() != "x" {
+	if m.ID() != "S/x" {
 		t.Errorf("got id %s", m.ID())
 	}
 }

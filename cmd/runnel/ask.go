@@ -28,7 +28,8 @@ func (a *asking) register(flags *flag.FlagSet) {
 	flags.BoolVar(&a.asJSON, "json", false, "write JSON")
 }
 
-// connect connects as a client. With again, it goes on trying when the connection is lost.
+// connect connects as a client. With again, it goes on trying when the connection is lost;
+// otherwise a command ends at once when the server is gone, which a script wants to know.
 func (a *asking) connect(name string, again bool) (*nats.Conn, error) {
 	options, err := a.Options()
 	if err != nil {

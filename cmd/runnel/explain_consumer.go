@@ -12,7 +12,8 @@ import (
 // exitHeldUp is the exit code of "runnel explain" when something stands in a consumer's way.
 const exitHeldUp = 2
 
-// explainCommand runs "runnel explain".
+// explainCommand runs "runnel explain". The first word says what is to be explained;
+// so far there are consumers. The server says why, and this only breaks the lines.
 func explainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var a asking
 	flags := newFlags("explain", explainHelp, stderr)

@@ -58,7 +58,9 @@ func (f *lagFlags) check(args []string, maxGiven bool) error {
 	return nil
 }
 
-// lagCommand runs "runnel lag".
+// lagCommand runs "runnel lag". It asks as a client of the account, not over HTTP as
+// "runnel cluster" does: who may see an account's messages may see how far they
+// are, and whoever works on them has credentials and not the monitoring port.
 func lagCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var f lagFlags
 	flags := newFlags("lag", lagHelp, stderr)
@@ -116,7 +118,9 @@ func (f *lagFlags) show(w io.Writer, lags *client.Lags) error {
 	return err
 }
 
-// verdict is the exit code.
+// verdict is the exit code. What is not known is not well: a script that looks at
+// a limit must not take a stream without a leader for one without a lag. The first
+// consumer is the one that is furthest behind.
 func (f *lagFlags) verdict(lags *client.Lags, stderr io.Writer) int {
 	if len(lags.Missing) > 0 {
 		return fail(stderr, fmt.Errorf("no leader of %s has answered", strings.Join(lags.Missing, ", ")))
@@ -167,7 +171,9 @@ func (f *lagFlags) follow(ctx context.Context, nc *nats.Conn, stdout io.Writer) 
 	}
 }
 
-// lagTable is the table.
+// lagTable is the table: seconds first, since a number of messages says nothing to
+// whoever does not know how fast they come. Columns are as wide as they need to
+// be, so that names can be copied whole.
 func lagTable(lags *client.Lags) []byte {
 	var b bytes.Buffer
 	if len(lags.Consumers) == 0 {
