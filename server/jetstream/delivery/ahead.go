@@ -32,6 +32,9 @@ const (
 	reviewLater = 250 * time.Millisecond
 )
 
+// owes reports whether something was looked at that is not in a command yet.
+func (o *lookout) owes() bool { return o != nil && o.owed.looked > 0 }
+
 // moves reports whether a command moves the cursor.
 func (f *flight) moves() bool { return f.from != 0 || f.skips }
 
@@ -222,7 +225,7 @@ func (t *turn) pay(passed, failed []uint64) {
 // payLater makes a command of what is owed when its time has come, or now.
 func (t *turn) payLater(now bool) {
 	o := t.c.lookout
-	if o == nil || o.owed.looked == 0 {
+	if !o.owes() {
 		return
 	}
 	if due := o.owed.since + int64(owedPause); !now && t.ns < due {

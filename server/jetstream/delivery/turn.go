@@ -329,7 +329,7 @@ func (t *turn) rest() {
 	t.setTimer()
 	see := shown{
 		waiting: len(s.waiting.list), demand: t.wants, stall: t.stall, until: t.until,
-		busy: len(s.flights)+len(s.outbox)+len(s.unnoted) > 0,
+		busy: len(s.flights)+len(s.outbox)+len(s.unnoted) > 0 || c.lookout.owes(),
 	}
 	t.showPush(&see)
 	if s.idle() {

@@ -1,0 +1,136 @@
+package jetstream_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// worked is what workers have done, by key.
+type worked map[string][]uint64
+
+// TestPatternKeys lets workers process a queue whose messages have customers as their keys: nobody gets a message of a customer
+// of whom another one is in somebody's hands, whatever they answer, and the server is started again meanwhile.
+func TestPatternKeys(t *testing.T) {
+	s := newSite(t, "")
+	s.stream("S", `"subjects":["orders.*.>"],"retention":"workqueue"`)
+	s.refuses("CONSUMER.CREATE.S.bad", `{"stream_name":"S","config":{"name":"bad","ack_policy":"explicit","metadata":{"runnel.key":"customer"}}}`, 10012)
+	s.refuses("CONSUMER.CREATE.S.bad", `{"stream_name":"S","config":{"name":"bad","ack_policy":"none","metadata":{"runnel.key":"token:2"}}}`, 10012)
+	s.consumer("S", "c", `"ack_policy":"explicit","ack_wait":60000000000,"metadata":{"runnel.key":"token:2"}`)
+	const messages = 60
+	s.many(messages, func(i int) string { return fmt.Sprintf("orders.customer%d.new", min(i%7, i%3)) })
+	hands, done := map[string]*nats.Msg{}, worked{}
+	for round := 0; len(hands) > 0 || s.consumerState("S", "c").Pending > 0; round++ {
+		if round > 4*messages {
+			t.Fatalf("no end: %v", done)
+		}
+		if round == 10 {
+			s.restart()
+			for key := range hands { // nobody answers for them now: they come again
+				s.acknowledge(hands[key], "-NAK")
+				delete(hands, key)
+			}
+		}
+		for _, m := range s.rest("S", "c") {
+			if other := hands[m.Subject]; other != nil {
+				t.Fatalf("message %d comes while somebody has %d", metadata(m).Sequence.Stream, metadata(other).Sequence.Stream)
+			}
+			hands[m.Subject] = m
+		}
+		for key, m := range hands {
+			delete(hands, key)
+			if round%4 == 3 {
+				s.acknowledge(m, "-NAK")
+				break
+			}
+			s.acknowledge(m, "+ACK")
+			done[key] = append(done[key], metadata(m).Sequence.Stream)
+		}
+	}
+	total := 0
+	for key, list := range done {
+		if total += len(list); !slices.IsSorted(list) {
+			t.Errorf("%s: in the order %v", key, list)
+		}
+	}
+	if total != messages {
+		t.Errorf("%d messages were done, want %d", total, messages)
+	}
+	s.holds("S", 0, messages+1, messages)
+}
+
+// TestPatternKeyFailed: what becomes of a key when one of its messages has failed for good.
+func TestPatternKeyFailed(t *testing.T) {
+	for failed, after := range map[string][]uint64{"skip": {2}, "block": {3}} {
+		s := newSite(t, "")
+		s.stream("S", `"subjects":["s.*"]`)
+		s.consumer("S", "c", `"ack_policy":"explicit","max_deliver":2,"metadata":{"runnel.key":"token:2","runnel.key_failed":"`+failed+`"}`)
+		s.stores(1, "s.a", "fails")
+		s.stores(2, "s.a", "waits")
+		s.stores(3, "s.b", "is another")
+		s.stores(4, "s.b", "waits, too")
+		for n := range 2 {
+			m := s.next("S", "c", 1)[0]
+			if about := metadata(m); about.Sequence.Stream != 1 || about.NumDelivered != uint64(n+1) {
+				t.Fatalf("%s: message %d, delivery %d, want 1, %d", failed, about.Sequence.Stream, about.NumDelivered, n+1)
+			}
+			s.acknowledge(m, "-NAK")
+		}
+		var got []uint64
+		for _, m := range s.rest("S", "c") {
+			got = append(got, metadata(m).Sequence.Stream)
+		}
+		if want := append(slices.Clone(after), 3); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Compact(want)) {
+			t.Errorf("%s: got %v, want %v", failed, got, want)
+		}
+		if failed == "block" {
+			s.must("STREAM.MSG.DELETE.S", `{"seq":1}`, nil)
+			if m := s.next("S", "c", 1)[0]; metadata(m).Sequence.Stream != 2 {
+				t.Errorf("when 1 is deleted: got %d, want 2", metadata(m).Sequence.Stream)
+			}
+		}
+	}
+}
+
+// TestPatternFilter: a consumer gets the messages that its pattern matches, by their body, their headers and their subject, and
+// is through with the others.
+func TestPatternFilter(t *testing.T) {
+	s := newSite(t, "")
+	s.stream("S", `"subjects":["s.>"],"retention":"interest"`)
+	s.refuses("CONSUMER.CREATE.S.bad", `{"stream_name":"S","config":{"name":"bad","ack_policy":"explicit","metadata":{"runnel.filter":"{\"a\":1}"}}}`, 10012)
+	s.consumer("S", "c", `"ack_policy":"explicit","metadata":{"runnel.filter":"{\"body\":{\"total\":[{\"numeric\":[\">=\",100]}]},\"headers\":{\"Region\":[\"eu\",\"us\"]}}"}`)
+	s.stores(1, "s.a", `{"total":99}`, "Region", "eu")
+	s.stores(2, "s.a", `{"total":100}`, "Region", "eu")
+	s.stores(3, "s.a", `{"total":1e3}`, "Region", "asia")
+	s.stores(4, "s.b", `not JSON`, "Region", "us")
+	s.stores(5, "s.b", `{"total":5000,"more":[1,2,3]}`, "Region", "us")
+	s.stores(6, "s.b", `{}`)
+	for _, want := range []uint64{2, 5} {
+		m := s.next("S", "c", 1)[0]
+		if metadata(m).Sequence.Stream != want {
+			t.Fatalf("got message %d, want %d", metadata(m).Sequence.Stream, want)
+		}
+		s.acknowledge(m, "+ACK")
+	}
+	if left := s.rest("S", "c"); len(left) > 0 {
+		t.Errorf("got %d messages more", len(left))
+	}
+	if c := s.consumerState("S", "c"); c.Pending != 0 || c.AckFloor.Stream != 6 {
+		t.Errorf("%d pending, floor %d, want 0 and 6", c.Pending, c.AckFloor.Stream)
+	}
+	s.holds("S", 0, 7, 6)
+	// A waiting request is not held up by what does not match.
+	waiting := s.subscribe("waits")
+	if err := s.conn.PublishRequest("$JS.API.CONSUMER.MSG.NEXT.S.c", waiting.Subject, []byte(`{"batch":1,"expires":60000000000}`)); err != nil {
+		t.Fatal(err)
+	}
+	s.stores(7, "s.b", `{"total":1}`)
+	s.stores(8, "s.b", `{"total":200}`, "Region", "eu")
+	m, err := waiting.NextMsg(10 * time.Second)
+	if err != nil || metadata(m).Sequence.Stream != 8 {
+		t.Fatalf("got %v, %v, want 8", m, err)
+	}
+}
