@@ -85,6 +85,9 @@ func (l Limits) ask(name string, ops []history.Operation) (sets []check.Set, fou
 	case "W10":
 		sets, found = check.Log(ops, workload.KeptStream)
 		return sets, append(found, check.Meta(ops)...)
+	case "W13":
+		sets, found = check.Log(ops, workload.ProcessedStream)
+		return sets, append(found, check.Processed(ops, check.ProcessedConfig{Queue: workload.ProcessedQueue, Stream: workload.ProcessedStream})...)
 	default: // "W11"
 		return nil, check.DeadLetters(ops, check.QueueConfig{
 			Stream: workload.DeadQueueStream, DeadLetters: workload.DeadLetterStream, Grace: l.Grace, Poison: workload.Poison,

@@ -42,6 +42,7 @@ func TestWorkloads(t *testing.T) {
 		{"W9", workload.RetainedStreams()[0].Stream, history.Publish},
 		{"W10", workload.KeptStream, history.Publish},
 		{"W11", workload.DeadQueueStream, history.Publish},
+		{"W13", workload.ProcessedStream, history.Publish},
 	}
 	if got, want := len(tests), len(workload.Names()); got != want {
 		t.Fatalf("%d workloads are tried, and there are %d", got, want)

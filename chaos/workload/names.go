@@ -13,6 +13,8 @@ const (
 	KeptStream       = "W10-kept" // the one of W10 that nobody deletes
 	DeadQueueStream  = "W11"
 	DeadLetterStream = "W11-dead"
+	ProcessedQueue   = "W13-in"
+	ProcessedStream  = "W13"
 )
 
 // KeyedGroup is what the history has as the consumer of W7.

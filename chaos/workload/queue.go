@@ -62,13 +62,21 @@ func (w *queueLoad) finish(ctx context.Context) error {
 // empty has careful workers at all servers acknowledge all that a consumer still has to deliver, up to some at
 // once. In the history they are of a group, if that is not empty. It takes half of the time that there is at most.
 func (l *load) empty(ctx context.Context, stream, consumer, group string, most int) error {
+	return l.emptyBy(ctx, stream, consumer, func(ctx context.Context, h *worker) {
+		h.group = group
+		h.round(ctx, most, h.ack)
+	})
+}
+
+// emptyBy is empty with workers that do something else in each round.
+func (l *load) emptyBy(ctx context.Context, stream, consumer string, round func(context.Context, *worker)) error {
 	start := l.now()
 	ctx, done := half(ctx)
 	defer done()
 	k, err := l.start(ctx, len(l.cfg.Nodes), !rated, func(ctx context.Context, c *client) {
-		h := &worker{client: c, stream: stream, consumer: consumer, group: group}
+		h := &worker{client: c, stream: stream, consumer: consumer}
 		for h.connected(ctx) {
-			h.round(ctx, most, h.ack)
+			round(ctx, h)
 		}
 	})
 	if err != nil {
