@@ -224,14 +224,15 @@ var layers = []layer{
 	{"chaos/judge", "chaos/check chaos/history chaos/workload", ""},
 	{"chaos", "chaos/check chaos/disk chaos/fault chaos/history chaos/judge chaos/process chaos/report chaos/workload", natsgo},
 	{"client", "", natsgo},
-	{"client/sqltest", "client", natsgo + " github.com/jackc/pgx/v5 modernc.org/sqlite"}, // a module of its own
+	{"client/documenttest", "server/servertest", ""},
+	{"client/sqltest", "client client/documenttest", natsgo + " github.com/jackc/pgx/v5 modernc.org/sqlite"}, // a module of its own
 	{"cmd/runnel", "chaos chaos/fault chaos/process chaos/report chaos/soak chaos/workload conf cluster/survey jetlog/dump jetlog/rescue jetlog/store server/logs server server/memory bench client", natsgo + " " + xsys + " " + xterm},
 	{".ci/ratchet", "", ""},
 	{".", "", ""},
 }
 
 // testMay is what the tests of every package may import besides the package's own row.
-const testMay = "subjects headers conf jetlog/vfs jetlog/store jetlog/rescue server server/servertest cluster/transport/transporttest cluster/meta/metatest chaos/history chaos/check chaos/judge chaos/network chaos/process/processtest"
+const testMay = "client/documenttest subjects headers conf jetlog/vfs jetlog/store jetlog/rescue server server/servertest cluster/transport/transporttest cluster/meta/metatest chaos/history chaos/check chaos/judge chaos/network chaos/process/processtest"
 
 // Limits. The aims are lower and stand in CONTRIBUTING.md.
 const (

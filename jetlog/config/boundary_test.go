@@ -184,6 +184,8 @@ func TestReservedSubjects(t *testing.T) {
 		{"$JSC.R.x", "jetstream api"},
 		{"$NRG.AE.x", "jetstream api"},
 		{"$JSX.y", ""},
+		{"$RUNNEL.API.LAG", "jetstream api"},
+		{"$RUNNEL.x", ""},
 		{"$SYS.ACCOUNT.>", ""},
 		{"$SYS.ACCOUNT.A.CONNECT", ""},
 		{"$SYS.>", "system api"},

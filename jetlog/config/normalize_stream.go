@@ -246,7 +246,7 @@ func (s *Stream) checkReserved(subject string) error {
 	if subject == ">" {
 		return invalid("capturing all subjects requires no-ack to be true")
 	}
-	for _, own := range [...]string{"$JS.>", "$JSC.>", "$NRG.>"} {
+	for _, own := range [...]string{"$JS.>", "$JSC.>", "$NRG.>", "$RUNNEL.API.>"} {
 		if subjects.Overlap(subject, own) && !subjects.Subset(subject, "$JS.EVENT.>") {
 			return invalid("subjects that overlap with jetstream api require no-ack to be true")
 		}
