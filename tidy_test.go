@@ -74,7 +74,7 @@ var layers = []layer{
 	{"jetlog/deliveries", "jetlog/codec jetlog/deadlines jetlog/notes", ""},
 	{"jetlog/body", "subjects jetlog/codec jetlog/config", ""},
 	{"jetlog/terms", "headers jetlog/config jetlog/body jetlog/producers", ""},
-	{"jetlog", "subjects headers jetlog/causes jetlog/codec jetlog/config jetlog/command jetlog/body jetlog/schedule jetlog/origin jetlog/producers jetlog/deadlines jetlog/deliveries jetlog/passed jetlog/retry jetlog/terms", ""},
+	{"jetlog", "subjects headers jetlog/causes jetlog/codec jetlog/config jetlog/command jetlog/body jetlog/schedule jetlog/origin jetlog/producers jetlog/deadlines jetlog/deliveries jetlog/letters jetlog/passed jetlog/retry jetlog/terms", ""},
 	{"jetlog/segment", "subjects jetlog/vfs", compress + "/s2 " + crypto},
 	{"jetlog/seal", "jetlog/segment", crypto},
 	{"jetlog/findings", "jetlog/segment jetlog/wal", ""},

@@ -5,8 +5,9 @@ import (
 	"runnel/jetlog/config"
 )
 
-// ack takes receivers' answers. Those for messages that do not wait for one are passed over.
-func (s *Stream) ack(a *command.Ack, m Messages) (Result, error) {
+// answered takes receivers' answers, for which text says why if anything does. Those for messages that do not wait for one
+// are passed over.
+func (s *Stream) answered(a *command.Ack, text func(i int) string, m Messages) (Result, error) {
 	c := s.Consumer(a.Consumer)
 	if c == nil {
 		return refused(config.ConsumerNotFound), nil
@@ -22,8 +23,12 @@ func (s *Stream) ack(a *command.Ack, m Messages) (Result, error) {
 		return Result{}, err
 	}
 	var r Result
-	for _, reply := range a.Replies {
-		c.reply(reply, s.clock, &r)
+	for i, reply := range a.Replies {
+		if c.letters != nil && reply.Answer == command.Terminate {
+			c.terminate(reply.Sequence, text(i), s.clock)
+		} else {
+			c.reply(reply, s.clock, &r)
+		}
 	}
 	s.unstray(c)
 	r.Removed = s.remove(m)
@@ -41,7 +46,8 @@ func (s *Stream) planAck(c *Consumer, reply command.Reply, m Messages) error {
 		return nil
 	}
 	if !c.cumulative(reply.Answer) {
-		if !c.waits(reply.Sequence) && !c.passed.Has(reply.Sequence) {
+		if !c.waits(reply.Sequence) && !c.passed.Has(reply.Sequence) ||
+			c.letters != nil && (reply.Answer == command.Terminate || c.letters.Has(reply.Sequence)) {
 			return nil
 		}
 		return s.planIfUnneeded(reply.Sequence, c, m)
@@ -91,7 +97,7 @@ func (c *Consumer) reply(reply command.Reply, now int64, r *Result) {
 	case reply.Answer == command.Progress:
 		c.expect(d, now)
 	case reply.Delay > 0:
-		c.acks.Rest(d, now, reply.Delay)
+		c.rest(d, now, reply.Delay)
 	default:
 		c.retryLater(d, now, r)
 	}

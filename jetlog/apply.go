@@ -58,6 +58,10 @@ func (s *Stream) dispatch(c command.Command, m Messages) (Result, error) {
 	case *command.Paid:
 		s.causes.Pay(c.Source, c.Sequences)
 		return Result{}, nil
+	case *command.GiveUp:
+		return s.giveUp(c, m)
+	case *command.Handed:
+		return s.handed(c, m)
 	case *command.AckDeadline:
 		return s.ackDeadline(), nil
 	case *command.Pause:

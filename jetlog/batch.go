@@ -138,6 +138,10 @@ func (s *Stream) stage(a arrival, b *batch) (string, error) {
 	}
 	s.state.Last = meta.Sequence
 	p.sort() // what goes for two reasons goes once
+	if s.lettering > 0 {
+		s.hold()
+		s.stageKept()
+	}
 	for i := range p.removals {
 		s.state.Messages--
 		s.state.Bytes -= p.removals[i].Bytes

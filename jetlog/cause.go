@@ -26,12 +26,14 @@ func (s *Stream) caused(c *causes.Cause) Result {
 	case c.ID != s.id:
 		return Result{}
 	}
-	switch consumer := s.Consumer(c.Consumer); {
+	consumer := s.Consumer(c.Consumer)
+	switch {
 	case consumer == nil || consumer.incarnation != c.Incarnation:
 		return refusedWith(config.CauseUnknown, "consumer "+c.Consumer+" has begun again since, or has gone")
 	case c.Sequence <= consumer.delivered.Stream && !consumer.waits(c.Sequence):
 		return refused(config.CauseSettled)
 	}
+	s.scratch.answered = dying{consumer, c.Sequence}
 	return Result{}
 }
 

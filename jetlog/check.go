@@ -34,7 +34,7 @@ func (s *Stream) Check(m Messages) error {
 	for _, c := range s.consumers {
 		if c.stray {
 			strays++
-			if c.acks.Len() == 0 && len(c.exhausted) == 0 {
+			if !c.unsettling() {
 				wrong("consumer %q is a stray with nothing left of its former filter", c.name)
 			}
 		}
@@ -43,6 +43,7 @@ func (s *Stream) Check(m Messages) error {
 		}
 		c.check(lives, wrong)
 	}
+	s.checkLetters(lives, wrong)
 	if strays != s.strays {
 		wrong("%d strays, counted %d", s.strays, strays)
 	}
@@ -81,7 +82,7 @@ func (s *Stream) checkBody(m Messages, wrong func(string, ...any)) ([]Meta, erro
 		if meta.Sequence <= last.Sequence || meta.Time < last.Time {
 			wrong("message %d comes behind %d", meta.Sequence, last.Sequence)
 		}
-		if meta.Expires > 0 {
+		if reserve, _ := s.kept.Get(seq); meta.Expires > 0 && !reserve.Ended {
 			ttls = append(ttls, deadlines.Deadline{At: meta.Expires, Sequence: seq})
 		}
 		last, lives, bytes = meta, append(lives, meta), bytes+meta.Bytes
@@ -123,7 +124,7 @@ func (s *Stream) checkState(lives []Meta, bytes uint64, wrong func(string, ...an
 		wrong("the clock %d is before the last message %d", s.clock, s.state.LastTime)
 	}
 	for _, meta := range lives {
-		if s.aged > meta.Sequence && s.config.MaxAge > 0 && meta.Expires != Never {
+		if s.aged > meta.Sequence && s.config.MaxAge > 0 && meta.Expires != Never && !s.kept.Has(meta.Sequence) {
 			wrong("message %d is passed over by age", meta.Sequence)
 		}
 	}

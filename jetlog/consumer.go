@@ -5,6 +5,7 @@ import (
 
 	"runnel/jetlog/config"
 	"runnel/jetlog/deliveries"
+	"runnel/jetlog/letters"
 	"runnel/jetlog/passed"
 	"runnel/jetlog/retry"
 	"runnel/subjects"
@@ -54,6 +55,8 @@ type Consumer struct {
 	// ahead is set when all messages are looked at before they are delivered, keyed when one waits for those of its key, and
 	// blocks when one that has failed for good keeps its place.
 	ahead, keyed, blocks bool
+	// letters has what is given up and to be handed over, in place of exhausted; nil for a consumer that hands nothing over.
+	letters *letters.Box
 	// initial is what a consumer of last messages gets first.
 	initial initial
 
@@ -207,10 +210,10 @@ func (c *Consumer) wants(seq uint64) bool {
 
 // needs reports whether the consumer has not settled a message yet.
 func (c *Consumer) needs(seq uint64, subject string) bool {
-	if seq > c.delivered.Stream {
+	if seq > c.delivered.Stream && !c.letters.Has(seq) {
 		return c.filter.Matches(subject) && c.wants(seq)
 	}
-	return c.waits(seq) || c.passed.Has(seq)
+	return c.waits(seq) || c.passed.Has(seq) || c.letters.Has(seq)
 }
 
 // settleFloor moves the ack floor to where everything is settled. With keys messages are not delivered in the order of their
@@ -219,6 +222,9 @@ func (c *Consumer) settleFloor() {
 	c.floor = c.delivered
 	if first := c.acks.First(); first != nil {
 		c.floor = Position{Consumer: first.Consumer - 1, Stream: first.Sequence - 1}
+	}
+	if l := c.letters.Lowest(); l != nil && l.Sequence <= c.floor.Stream {
+		c.floor = Position{Consumer: min(c.floor.Consumer, l.Consumer-1), Stream: l.Sequence - 1}
 	}
 	if seq := c.passed.Next(0); seq != 0 {
 		c.floor.Stream = min(c.floor.Stream, seq-1)

@@ -27,7 +27,7 @@ func (s *Stream) createConsumer(c *command.ConsumerCreate, m Messages) (Result, 
 	}
 	consumer := &Consumer{name: c.Config.Name, created: s.clock, pins: make([]pin, len(c.Config.PriorityGroups))}
 	consumer.configure(&c.Config, s.beside(c.Config.Name)...)
-	consumer.adopt(own, s.clock)
+	consumer.adopt(own, s.clock, s.incarnations+1)
 	if until := c.Config.PauseUntil; until != nil && Nanoseconds(*until) > s.clock {
 		consumer.pausedUntil = Nanoseconds(*until)
 	}
@@ -43,6 +43,7 @@ func (s *Stream) createConsumer(c *command.ConsumerCreate, m Messages) (Result, 
 	consumer.incarnation = s.incarnations
 	i, _ := s.find(consumer.name)
 	s.consumers = slices.Insert(s.consumers, i, consumer)
+	s.lettering += consumer.lettered()
 	s.enter(consumer)
 	return Result{Created: true}, nil
 }
@@ -169,8 +170,16 @@ func (s *Stream) updateConsumer(c *Consumer, u *command.ConsumerCreate, m Messag
 	if !slices.Equal(c.filter, next.Filters()) {
 		return s.refilter(c, &next, own, m)
 	}
+	if own.DeadLetter == "" {
+		if err := s.planReleased(c, m); err != nil {
+			return Result{}, err
+		}
+	}
+	if err := s.settle(m, nil); err != nil {
+		return Result{}, err
+	}
 	s.reconfigure(c, &next, own)
-	return Result{}, nil
+	return Result{Removed: s.remove(m)}, nil
 }
 
 // same reports whether two configurations ask for the same.
@@ -188,7 +197,12 @@ func (s *Stream) reconfigure(c *Consumer, next *config.Consumer, own config.Own)
 	}
 	c.pins = pins
 	c.configure(next, s.beside(c.name)...)
-	c.adopt(own, s.clock)
+	s.lettering -= c.lettered()
+	if c.letters == nil && own.DeadLetter != "" {
+		s.incarnations++
+	}
+	c.adopt(own, s.clock, s.incarnations)
+	s.lettering += c.lettered()
 }
 
 // refilter gives a consumer another filter for what it has not had yet.
@@ -218,6 +232,11 @@ func (s *Stream) refilter(c *Consumer, next *config.Consumer, own config.Own, m 
 			return Result{}, err
 		}
 	}
+	if own.DeadLetter == "" {
+		if err := s.planReleased(c, m); err != nil {
+			return Result{}, err
+		}
+	}
 	if err := s.settle(m, nil); err != nil {
 		return Result{}, err
 	}
@@ -228,7 +247,7 @@ func (s *Stream) refilter(c *Consumer, next *config.Consumer, own config.Own, m 
 		c.settleFloor()
 	}
 	s.reconfigure(c, next, own)
-	if !c.stray && (c.acks.Len() > 0 || len(c.exhausted) > 0) {
+	if !c.stray && c.unsettling() {
 		c.stray = true
 		s.strays++
 	}
@@ -281,6 +300,9 @@ func (s *Stream) deleteConsumer(d *command.ConsumerDelete, m Messages) (Result, 
 			return Result{}, err
 		}
 	}
+	if err := s.planReleased(c, m); err != nil {
+		return Result{}, err
+	}
 	if err := s.settle(m, nil); err != nil {
 		return Result{}, err
 	}
@@ -289,6 +311,7 @@ func (s *Stream) deleteConsumer(d *command.ConsumerDelete, m Messages) (Result, 
 	if c.stray {
 		s.strays--
 	}
+	s.lettering -= c.lettered()
 	r := Result{Removed: s.remove(m)}
 	s.postponeAll(&r)
 	return r, nil
@@ -336,7 +359,7 @@ func (s *Stream) planLater(filter Filter, from uint64, m Messages) (bool, error)
 
 // unsettled returns what was delivered and not settled, exhausted messages included, and what was passed over.
 func (c *Consumer) unsettled() []uint64 {
-	out := slices.AppendSeq(slices.Clone([]uint64(c.exhausted)), c.passed.All)
+	out := slices.AppendSeq(slices.Concat(c.exhausted, c.letters.Sequences()), c.passed.All)
 	for d := range c.acks.All() {
 		out = append(out, d.Sequence)
 	}

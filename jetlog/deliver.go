@@ -89,6 +89,7 @@ func (c *Consumer) deliver(seq uint64, now int64, live bool) {
 func (c *Consumer) redeliver(seq uint64, now int64) {
 	if d := c.acks.Find(seq); d != nil {
 		d.Count++
+		c.acks.Again(d, now)
 		c.expect(d, now)
 	}
 }

@@ -108,10 +108,15 @@ func (s *Stream) noteWithdrawn(c *Consumer, r *removal) {
 
 // unstray ends the time as a stray of a consumer that has nothing left of its former filter.
 func (s *Stream) unstray(c *Consumer) {
-	if c.stray && c.acks.Len() == 0 && len(c.exhausted) == 0 {
+	if c.stray && !c.unsettling() {
 		c.stray = false
 		s.strays--
 	}
+}
+
+// unsettling reports whether something is not settled that was delivered.
+func (c *Consumer) unsettling() bool {
+	return c.acks.Len() > 0 || len(c.exhausted) > 0 || c.letters.Len() > 0
 }
 
 // withdraw forgets a message that the filter matches.
@@ -120,6 +125,7 @@ func (c *Consumer) withdraw(seq uint64) {
 		c.withdrawDelivered(seq)
 		return
 	}
+	c.letters.Remove(seq)
 	if c.wants(seq) {
 		c.pending--
 		c.initial.remove(seq)
@@ -127,7 +133,8 @@ func (c *Consumer) withdraw(seq uint64) {
 }
 
 func (c *Consumer) withdrawDelivered(seq uint64) {
-	if c.acks.Settle(seq) || c.unpass(seq) {
+	letter := c.letters.Remove(seq)
+	if c.acks.Settle(seq) || c.unpass(seq) || letter {
 		c.settleFloor()
 	}
 	c.exhausted.Remove(seq)
@@ -165,6 +172,7 @@ func (s *Stream) withdrawBelow(upTo uint64) {
 		c.acks.SettleUpTo(upTo)
 		c.passed.RemoveUpTo(upTo)
 		c.exhausted.RemoveUpTo(upTo)
+		c.letters.Retain(func(seq uint64) bool { return seq > upTo })
 		c.settleFloor()
 		s.unstray(c)
 	}

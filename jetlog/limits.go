@@ -67,7 +67,9 @@ func (s *Stream) planOldest(filter Filter, first, n uint64, reason Reason, m Mes
 		if err != nil {
 			return err
 		}
-		s.scratch.plan(meta, reason)
+		if reason != LimitSubject || !s.stays(seq) {
+			s.scratch.plan(meta, reason)
+		}
 		if n > 1 {
 			if seq, err = m.NextOf(filter, seq+1); err != nil {
 				return err
@@ -83,6 +85,7 @@ func (s *Stream) planOldest(filter Filter, first, n uint64, reason Reason, m Mes
 func (s *Stream) planOver(messages, bytes uint64, appended *Meta, m Messages) error {
 	cfg := &s.config
 	p := &s.scratch
+	messages, bytes = s.counted(messages, bytes)
 	before := len(p.removals) // these are in order, what is planned here comes behind them
 	earlier := scratch{removals: p.removals[:before:before]}
 	seq := s.state.First
@@ -100,7 +103,7 @@ func (s *Stream) planOver(messages, bytes uint64, appended *Meta, m Messages) er
 			}
 			return nil
 		}
-		if !earlier.planned(seq) {
+		if !earlier.planned(seq) && !s.stays(seq) {
 			meta, err := live(m, seq)
 			if err != nil {
 				return err

@@ -23,6 +23,7 @@ func (s *Stream) Lose(m Messages) (messages, bytes uint64, err error) {
 		}
 		c.pending += c.passed.Len()
 	}
+	s.kept.Retain(func(seq uint64) bool { return have[seq] })
 	before := s.state
 	s.state.Messages, s.state.Bytes = uint64(len(lives)), 0
 	s.state.First, s.state.FirstTime = s.state.Last+1, 0
@@ -32,7 +33,7 @@ func (s *Stream) Lose(m Messages) (messages, bytes uint64, err error) {
 			s.state.First, s.state.FirstTime = meta.Sequence, meta.Time
 		}
 		s.state.Bytes += meta.Bytes
-		if meta.Expires > 0 {
+		if reserve, _ := s.kept.Get(meta.Sequence); meta.Expires > 0 && !reserve.Ended {
 			s.ttl.Add(meta.Expires, meta.Sequence)
 		}
 	}
@@ -67,14 +68,15 @@ func livesOf(m Messages) (lives []Meta, have map[uint64]bool, err error) {
 
 // lose forgets what is not live. What is pending is counted afterwards.
 func (c *Consumer) lose(have map[uint64]bool) {
-	before := uint64(c.acks.Len()) + c.passed.Len()
+	before := uint64(c.acks.Len()+c.letters.Len()) + c.passed.Len()
+	c.letters.Retain(func(seq uint64) bool { return have[seq] })
 	c.acks.Retain(func(seq uint64) bool { return have[seq] })
 	for _, seq := range slices.Collect(c.passed.All) {
 		if !have[seq] {
 			c.passed.Remove(seq)
 		}
 	}
-	if uint64(c.acks.Len())+c.passed.Len() < before {
+	if uint64(c.acks.Len()+c.letters.Len())+c.passed.Len() < before {
 		c.settleFloor()
 	}
 	c.exhausted = slices.DeleteFunc(c.exhausted, func(seq uint64) bool { return !have[seq] })

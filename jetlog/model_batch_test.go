@@ -23,8 +23,18 @@ func (m *model) batch(c *command.Batch) string {
 		return r
 	}
 	owned := m.owned(cause)
+	m.answers(cause, owned)
+	defer m.answers(nil, false)
 	before := *m
 	before.live, before.ids = maps.Clone(m.live), maps.Clone(m.ids)
+	for seq, message := range m.live {
+		same := *message
+		if same.kept != nil {
+			kept := *same.kept
+			same.kept = &kept
+		}
+		before.live[seq] = &same
+	}
 	before.schedules = maps.Clone(m.schedules)
 	before.removed, before.consumers = maps.Clone(m.removed), map[string]*modelConsumer{}
 	for name, consumer := range m.consumers {
@@ -131,6 +141,7 @@ func (m *model) copied(c *command.Copy) string {
 		return "no 10003 messages are not in order"
 	}
 	gone := m.gone()
+	defer m.lateLetters(m.lettersUpTo())
 	for i := range c.Messages {
 		from := &c.Messages[i]
 		p := &command.Publish{Subject: from.Subject, Header: from.Header, Payload: from.Payload}

@@ -58,6 +58,16 @@ func (m *model) owned(c *causes.Cause) bool {
 	return consumer.waiting[c.Sequence] != nil || consumer.exhausted[c.Sequence]
 }
 
+// answers says that a message is about to be stored which acknowledges a delivery.
+func (m *model) answers(c *causes.Cause, owned bool) {
+	for _, consumer := range m.consumers {
+		consumer.answered = 0
+	}
+	if owned {
+		m.consumers[c.Consumer].answered = c.Sequence
+	}
+}
+
 // owe notes that the last message has a cause, which was owned before, and returns how many messages have gone for the
 // acknowledgement.
 func (m *model) owe(c *causes.Cause, owned bool) (gone int) {
@@ -90,7 +100,9 @@ func (m *model) withCause(c *causes.Cause, publish func() string) string {
 		return r
 	}
 	owned := m.owned(c)
+	m.answers(c, owned)
 	r := publish()
+	m.answers(nil, false)
 	var seq uint64
 	var removed int
 	if c == nil || !strings.HasPrefix(r, "ok") {

@@ -10,6 +10,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/letters"
 	"runnel/jetlog/retry"
 )
 
@@ -26,7 +27,10 @@ func (m *model) applyConsumer(c command.Command) string {
 			return "no 10014 "
 		}
 		delete(m.consumers, c.Consumer)
-		return fmt.Sprintf("ok 0 -%d", m.dropUnneeded())
+		gone := consumer.letters
+		consumer.letters = nil
+		n := m.dropUnneeded()
+		return fmt.Sprintf("ok 0 -%d", n+m.release(consumer, gone))
 	case *command.Deliver:
 		if consumer := m.consumers[c.Consumer]; consumer != nil {
 			return consumer.deliver(c)
@@ -38,6 +42,18 @@ func (m *model) applyConsumer(c command.Command) string {
 	case *command.Ack:
 		if consumer := m.consumers[c.Consumer]; consumer != nil {
 			return consumer.ack(c)
+		}
+	case *command.GiveUp:
+		if consumer := m.consumers[c.Consumer]; consumer != nil {
+			a := &command.Ack{}
+			for _, message := range c.Messages {
+				a.Replies = append(a.Replies, command.Reply{Answer: command.Terminate, Sequence: message.Sequence})
+			}
+			return consumer.ack(a, c.Messages...)
+		}
+	case *command.Handed:
+		if consumer := m.consumers[c.Consumer]; consumer != nil {
+			return consumer.handed(c)
 		}
 	case *command.Reset:
 		if consumer := m.consumers[c.Consumer]; consumer != nil {
@@ -78,7 +94,7 @@ func (m *model) settled(seqs []uint64) int {
 		if m.live[seq] == nil {
 			continue
 		}
-		if m.cfg.Retention == config.WorkQueueRetention || m.cfg.Retention == config.InterestRetention && !m.needed(seq) {
+		if m.cfg.Retention == config.WorkQueueRetention && !m.lettered(seq) || m.cfg.Retention == config.InterestRetention && !m.needed(seq) {
 			m.remove(seq, jetlog.Acked)
 			n++
 		}
@@ -88,15 +104,19 @@ func (m *model) settled(seqs []uint64) int {
 
 func (m *model) createConsumer(c *command.ConsumerCreate) string {
 	if old := m.consumers[c.Config.Name]; old != nil {
-		begins := old.retry() == nil
+		begins := old.retry() == nil && !old.lettering()
 		old.cfg = c.Config
 		for _, w := range old.waiting {
-			switch {
-			case old.retry() == nil:
+			if old.retry() == nil {
 				w.resting = false
-			case begins:
-				w.first = m.clock
 			}
+			if begins {
+				w.first, w.last = m.clock, m.clock
+			}
+		}
+		gone := old.letters
+		if old.adoptLetters(); old.lettering() {
+			gone = nil
 		}
 		for seq := range old.passed {
 			if !old.matches(m.live[seq].subject) {
@@ -109,12 +129,14 @@ func (m *model) createConsumer(c *command.ConsumerCreate) string {
 				delete(old.lasts, seq)
 			}
 		}
-		return fmt.Sprintf("ok 0 -%d", m.dropUnneeded())
+		released := m.release(old, gone)
+		return fmt.Sprintf("ok 0 -%d", released+m.dropUnneeded())
 	}
 	n := &modelConsumer{
 		m: m, name: c.Config.Name, cfg: c.Config, waiting: map[uint64]*modelDelivery{},
 		exhausted: map[uint64]bool{}, lasts: map[uint64]bool{}, passed: map[uint64]bool{},
 	}
+	n.adoptLetters()
 	var all, matching []uint64
 	for _, seq := range m.ordered() {
 		all = append(all, seq)
@@ -179,6 +201,7 @@ func (c *modelConsumer) deliver(d *command.Deliver) string {
 		if message.Again {
 			if w := c.waiting[seq]; w != nil {
 				w.count++
+				w.last = c.m.clock
 				w.deadline = c.m.clock + int64(c.wait(w.count))
 				w.resting = false
 				c.dequeue(seq)
@@ -194,7 +217,7 @@ func (c *modelConsumer) deliver(d *command.Deliver) string {
 		case c.cfg.Ack == config.AckNone:
 			done = append(done, seq)
 		default:
-			c.waiting[seq] = &modelDelivery{c.delivered.Consumer, 1, c.m.clock + int64(c.wait(1)), c.m.clock, false}
+			c.waiting[seq] = &modelDelivery{c.delivered.Consumer, 1, c.m.clock + int64(c.wait(1)), c.m.clock, c.m.clock, false}
 		}
 	}
 	if len(c.waiting) == 0 {
@@ -211,9 +234,11 @@ func (c *modelConsumer) skip(k *command.Skip) string {
 	var done []uint64
 	for _, seq := range c.m.ordered() {
 		switch {
-		case seq <= c.delivered.Stream || seq > k.UpTo || !c.needs(c.m.live[seq]):
+		case seq <= c.delivered.Stream || seq > k.UpTo || !c.awaits(c.m.live[seq]):
 		case slices.Contains(k.Passed, seq):
 			c.passed[seq] = true
+		case slices.Contains(k.Failed, seq) && c.lettering():
+			c.bury(seq, letters.Filter, "")
 		default:
 			delete(c.lasts, seq) // a reset does not bring it again
 			done = append(done, seq)
@@ -268,9 +293,17 @@ func (c *modelConsumer) failed(seq uint64) string {
 // again queues a delivery, or gives it up. It returns what is said about that.
 func (c *modelConsumer) again(seq uint64) string {
 	if c.spent(seq) {
-		delete(c.waiting, seq)
-		c.dequeue(seq)
-		c.exhausted[seq] = true
+		if c.lettering() {
+			reason := letters.RetryLimit
+			if c.cfg.MaxDeliver > 0 && c.waiting[seq].count >= c.cfg.MaxDeliver {
+				reason = letters.MaxDeliver
+			}
+			c.bury(seq, reason, "")
+		} else {
+			delete(c.waiting, seq)
+			c.dequeue(seq)
+			c.exhausted[seq] = true
+		}
 		return fmt.Sprintf(" %s:%d", c.name, seq)
 	}
 	if !slices.Contains(c.queue, seq) {
@@ -295,12 +328,21 @@ func (m *model) ackDeadline() string {
 	return text.String()
 }
 
-func (c *modelConsumer) ack(a *command.Ack) string {
+func (c *modelConsumer) ack(a *command.Ack, why ...command.GivenUp) string {
 	var done []uint64
 	var text strings.Builder
-	for _, r := range a.Replies {
+	for i, r := range a.Replies {
 		w := c.waiting[r.Sequence]
 		switch {
+		case r.Answer == command.Terminate && c.lettering():
+			if w != nil {
+				text := ""
+				if why != nil {
+					text = why[i].Text
+				}
+				c.bury(r.Sequence, letters.Terminated, text)
+				c.settleFloor()
+			}
 		case r.Answer == command.Terminate && c.cfg.Metadata[config.MetadataKeyFailed] == "block":
 			if w != nil {
 				delete(c.waiting, r.Sequence)
@@ -364,6 +406,16 @@ func (c *modelConsumer) reset(r *command.Reset) string {
 		}
 	}
 	clear(c.passed)
+	for old := range c.letters {
+		if old >= seq {
+			if old <= c.resume {
+				c.lasts[old] = true
+			}
+			if c.m.live[old].kept == nil {
+				delete(c.letters, old)
+			}
+		}
+	}
 	c.delivered = jetlog.Position{Stream: seq - 1}
 	c.floor = c.delivered
 	c.waiting, c.queue = map[uint64]*modelDelivery{}, nil
@@ -378,6 +430,6 @@ func (c *modelConsumer) clone() *modelConsumer {
 		delivery := *d
 		other.waiting[seq] = &delivery
 	}
-	other.queue, other.passed = slices.Clone(c.queue), maps.Clone(c.passed)
+	other.queue, other.passed, other.letters = slices.Clone(c.queue), maps.Clone(c.passed), maps.Clone(c.letters)
 	return &other
 }

@@ -14,6 +14,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/letters"
 	"runnel/subjects"
 )
 
@@ -45,6 +46,8 @@ type modelMessage struct {
 	payload string
 	expires int64
 	fire    int64
+	kept    *modelKept
+	aged    bool
 }
 
 type modelID struct {
@@ -85,6 +88,7 @@ func (m *model) apply(c command.Command) string {
 	case *command.Configure:
 		m.cfg = c.Config
 		before := len(m.live)
+		defer m.inOrder(m.lettersUpTo())
 		m.trimSubjects()
 		m.trim()
 		return fmt.Sprintf("ok 0 -%d", before-len(m.live))
@@ -253,6 +257,9 @@ func (m *model) store(message *modelMessage, id, rollup string) string {
 			for _, seq := range m.ordered() {
 				if old := m.live[seq]; old.subject == message.subject && same >= int(m.cfg.MaxPerSubject) {
 					same--
+					if old.kept != nil && rollup == "" {
+						continue
+					}
 					left--
 					bytes -= m.bytes(old)
 				}
@@ -285,6 +292,7 @@ func (m *model) store(message *modelMessage, id, rollup string) string {
 		m.removed[jetlog.NoInterest]++
 		return fmt.Sprintf("ok %d -%d", message.seq, before-len(m.live))
 	}
+	defer m.inOrder(m.lettersUpTo())
 	m.live[message.seq] = message
 	delete(m.schedules, message.subject)
 	if message.fire != 0 {
@@ -306,6 +314,12 @@ func (m *model) bytes(message *modelMessage) int {
 func (m *model) ordered() []uint64 { return slices.Sorted(maps.Keys(m.live)) }
 
 func (m *model) remove(seq uint64, reason jetlog.Reason) {
+	if !m.keeps(seq, reason) {
+		m.erase(seq, reason)
+	}
+}
+
+func (m *model) erase(seq uint64, reason jetlog.Reason) {
 	if subject := m.live[seq].subject; m.schedules[subject].Sequence == seq {
 		delete(m.schedules, subject)
 	}
@@ -324,7 +338,7 @@ func (m *model) trimSubjects() {
 	count := map[string]int64{}
 	for _, seq := range slices.Backward(m.ordered()) {
 		subject := m.live[seq].subject
-		if count[subject]++; count[subject] > m.cfg.MaxPerSubject {
+		if count[subject]++; count[subject] > m.cfg.MaxPerSubject && m.live[seq].kept == nil {
 			m.remove(seq, jetlog.LimitSubject)
 		}
 	}
@@ -335,12 +349,10 @@ func (m *model) trim() {
 		return
 	}
 	for _, seq := range m.ordered() {
-		bytes := 0
-		for _, message := range m.live {
-			bytes += m.bytes(message)
-		}
+		messages, bytes := m.counted()
 		switch {
-		case m.cfg.MaxMessages > 0 && len(m.live) > int(m.cfg.MaxMessages):
+		case m.live[seq].kept != nil:
+		case m.cfg.MaxMessages > 0 && messages > int(m.cfg.MaxMessages):
 			m.remove(seq, jetlog.LimitMessages)
 		case m.cfg.MaxBytes > 0 && bytes > int(m.cfg.MaxBytes):
 			m.remove(seq, jetlog.LimitBytes)
@@ -397,12 +409,17 @@ func (m *model) expire() string {
 	reasons := map[uint64]jetlog.Reason{}
 	for seq, message := range m.live {
 		switch {
-		case message.expires > 0 && message.expires <= m.clock:
+		case message.kept != nil && message.kept.ended && message.aged:
+		case message.expires > 0 && message.expires <= m.clock && (message.kept == nil || !message.kept.ended):
 			reasons[seq] = jetlog.TTL
-		case message.expires != jetlog.Never && m.cfg.MaxAge > 0 && message.time+int64(m.cfg.MaxAge) <= m.clock:
+		case message.expires != jetlog.Never && !message.aged && m.cfg.MaxAge > 0 && message.time+int64(m.cfg.MaxAge) <= m.clock:
 			reasons[seq] = jetlog.LimitAge
 		}
 	}
+	for _, message := range m.live {
+		message.aged = message.aged || m.cfg.MaxAge > 0 && message.time+int64(m.cfg.MaxAge) <= m.clock
+	}
+	before := len(m.live)
 	lasts, left := map[string]uint64{}, map[string]bool{}
 	for seq, message := range m.live {
 		lasts[message.subject] = max(lasts[message.subject], seq)
@@ -431,6 +448,7 @@ func (m *model) expire() string {
 	for _, seq := range slices.Sorted(maps.Keys(reasons)) {
 		m.remove(seq, reasons[seq])
 	}
+	removed := before - len(m.live)
 	for _, subject := range marked {
 		m.last++
 		m.lastTime = m.clock
@@ -443,7 +461,7 @@ func (m *model) expire() string {
 			header: "NATS/1.0\r\nNats-Marker-Reason: MaxAge\r\nNats-TTL: " + ttl + "\r\nNats-Rollup: sub\r\n\r\n",
 		}
 	}
-	return fmt.Sprintf("ok 0 -%d", len(reasons))
+	return fmt.Sprintf("ok 0 -%d", removed)
 }
 
 // modelConsumer is a consumer in its plainest form.
@@ -456,6 +474,10 @@ type modelConsumer struct {
 	floor       jetlog.Position
 	waiting     map[uint64]*modelDelivery
 	exhausted   map[uint64]bool
+	letters     map[uint64]letters.Letter
+	lastLetter  uint64
+	box         uint64
+	answered    uint64 // by a message that is about to be stored
 	// lasts are the messages up to resume that it gets.
 	lasts  map[uint64]bool
 	resume uint64
@@ -469,6 +491,7 @@ type modelDelivery struct {
 	count    int
 	deadline int64
 	first    int64
+	last     int64
 	resting  bool
 }
 
@@ -479,6 +502,14 @@ func (c *modelConsumer) matches(subject string) bool {
 
 // needs reports whether the consumer is not through with a message.
 func (c *modelConsumer) needs(message *modelMessage) bool {
+	if _, letter := c.letters[message.seq]; letter {
+		return true
+	}
+	return c.awaits(message)
+}
+
+// awaits is needs, but for letters.
+func (c *modelConsumer) awaits(message *modelMessage) bool {
 	if message.seq > c.delivered.Stream {
 		return c.matches(message.subject) && (message.seq > c.resume || c.lasts[message.seq])
 	}
@@ -487,7 +518,7 @@ func (c *modelConsumer) needs(message *modelMessage) bool {
 
 func (c *modelConsumer) pending() (n uint64) {
 	for seq, message := range c.m.live {
-		if seq > c.delivered.Stream && c.needs(message) || c.passed[seq] {
+		if seq > c.delivered.Stream && c.awaits(message) || c.passed[seq] {
 			n++
 		}
 	}
@@ -495,7 +526,9 @@ func (c *modelConsumer) pending() (n uint64) {
 }
 
 func (c *modelConsumer) forget(seq uint64) {
-	if c.waiting[seq] != nil || c.passed[seq] {
+	_, letter := c.letters[seq]
+	delete(c.letters, seq)
+	if c.waiting[seq] != nil || c.passed[seq] || letter && seq <= c.delivered.Stream {
 		delete(c.waiting, seq)
 		delete(c.passed, seq)
 		c.settleFloor()
@@ -508,6 +541,12 @@ func (c *modelConsumer) settleFloor() {
 	if len(c.waiting) > 0 {
 		first := slices.Min(slices.Collect(maps.Keys(c.waiting)))
 		c.floor = jetlog.Position{Consumer: c.waiting[first].consumer - 1, Stream: first - 1}
+	}
+	if len(c.letters) > 0 {
+		first := slices.Min(slices.Collect(maps.Keys(c.letters)))
+		if first <= c.floor.Stream {
+			c.floor = jetlog.Position{Consumer: min(c.floor.Consumer, c.letters[first].Consumer-1), Stream: first - 1}
+		}
 	}
 	for seq := range c.passed {
 		c.floor.Stream = min(c.floor.Stream, seq-1)
@@ -538,7 +577,8 @@ func (c *modelConsumer) String() string {
 		}
 	}
 	passed := slices.Sorted(maps.Keys(c.passed))
-	return fmt.Sprintf("%s %v %v %d %d %d %v %d %v", c.name, c.delivered, c.floor, c.pending(), len(c.waiting), redelivered, queue, resting, passed)
+	return fmt.Sprintf("%s %v %v %d %d %d %v %d %v %s", c.name, c.delivered, c.floor, c.pending(), len(c.waiting), redelivered, queue, resting, passed,
+		shownLetters(slices.Collect(maps.Values(c.letters))))
 }
 
 // describe gives the real consumer the same words.
@@ -548,8 +588,8 @@ func describe(c *jetlog.Consumer) string {
 		queue = append(queue, seq)
 		return true
 	})
-	return fmt.Sprintf("%s %v %v %d %d %d %v %d %v", c.Name(), c.Delivered(), c.AckFloor(), c.Pending(),
-		c.AckPending(), c.Redelivered(), queue, c.Resting(), slices.Collect(c.Passed().All))
+	return fmt.Sprintf("%s %v %v %d %d %d %v %d %v %s", c.Name(), c.Delivered(), c.AckFloor(), c.Pending(),
+		c.AckPending(), c.Redelivered(), queue, c.Resting(), slices.Collect(c.Passed().All), shownLetters(lettersOf(c.Letters())))
 }
 
 // difference returns in what the stream is not like the model, empty for nothing.

@@ -5,11 +5,15 @@ import (
 	"runnel/jetlog/config"
 )
 
-// adopt takes over what the metadata of the configuration ask for.
-func (c *Consumer) adopt(own config.Own, now int64) {
+// adopt takes over what the metadata of the configuration ask for. The box is a number that no box of letters had before.
+func (c *Consumer) adopt(own config.Own, now int64, box uint64) {
 	c.retry, c.keyed, c.blocks = own.Retry, own.Key != nil, own.Blocks
 	c.ahead = c.keyed || own.Filter != nil
-	c.acks.Note(own.Retry != nil, now)
+	c.acks.Note(own.Retry != nil || own.DeadLetter != "", now)
+	if own.Retry == nil {
+		c.acks.Wake()
+	}
+	c.keepLetters(own.DeadLetter != "", now, box)
 }
 
 // noting returns the consumers with notes.

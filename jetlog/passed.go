@@ -30,6 +30,7 @@ func (s *Stream) skipOver(k *command.Skip, m Messages) (Result, error) {
 	for _, seq := range s.scratch.counts {
 		c.pass(seq)
 	}
+	c.buryFailed(s.scratch.failed, s.clock)
 	c.pending -= settled
 	if k.UpTo > c.delivered.Stream {
 		c.delivered.Stream = k.UpTo
@@ -42,17 +43,21 @@ func (s *Stream) skipOver(k *command.Skip, m Messages) (Result, error) {
 // planSkip finds out which messages are passed over, plans that those go which nobody wants any more, and returns how many
 // the consumer does not want. A purge may have taken it further than where the leader began: what is below is done.
 func (s *Stream) planSkip(c *Consumer, k *command.Skip, m Messages) (settled uint64, err error) {
-	later := k.Passed
+	later, failed := k.Passed, k.Failed
 	seq, err := c.following(c.delivered.Stream, m)
 	for ; err == nil && seq != 0 && seq <= k.UpTo; seq, err = c.following(seq, m) {
-		for len(later) > 0 && later[0] < seq {
-			later = later[1:]
-		}
-		if len(later) > 0 && later[0] == seq {
+		if later = from(later, seq); len(later) > 0 && later[0] == seq {
 			s.scratch.counts = append(s.scratch.counts, seq)
 			continue
 		}
 		settled++
+		if failed = from(failed, seq); len(failed) > 0 && failed[0] == seq && c.letters != nil {
+			s.scratch.failed = append(s.scratch.failed, seq)
+			continue
+		}
+		if c.letters.Has(seq) {
+			continue
+		}
 		if s.config.Retention != config.LimitsRetention {
 			if err := s.planIfUnneeded(seq, c, m); err != nil {
 				return 0, err
@@ -60,6 +65,14 @@ func (s *Stream) planSkip(c *Consumer, k *command.Skip, m Messages) (settled uin
 		}
 	}
 	return settled, err
+}
+
+// from returns those of ascending sequences that are not below a given one.
+func from(list []uint64, seq uint64) []uint64 {
+	for len(list) > 0 && list[0] < seq {
+		list = list[1:]
+	}
+	return list
 }
 
 // pass notes that a message comes later.

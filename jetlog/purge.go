@@ -157,6 +157,7 @@ func (s *Stream) purgeBelow(upTo uint64, m Messages) (Result, error) {
 	}
 	m.RemoveRange(0, upTo, Purged)
 	s.ttl.Drop(0, upTo)
+	s.kept.Retain(func(seq uint64) bool { return seq > upTo })
 	s.schedules.goneUpTo(upTo)
 	s.state.Messages -= messages
 	s.state.Bytes -= bytes

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -50,6 +51,7 @@ func runRandom(t *testing.T, seed uint64, steps int) {
 		g.failFirst(where, c)
 		for name, consumer := range g.model.consumers {
 			consumer.incarnation = w.stream.Consumer(name).Incarnation()
+			consumer.box = w.stream.Consumer(name).Letters().ID()
 		}
 		r, err := w.stream.Apply(c, w.body)
 		if err != nil {
@@ -289,6 +291,11 @@ func (g *generator) consumerCommand() command.Command {
 	if c == nil {
 		return g.create(name, nil)
 	}
+	if g.chance(20) {
+		if about := g.lettersCommand(c); about != nil {
+			return about
+		}
+	}
 	switch n := g.rng.IntN(40); {
 	case n < 16:
 		d := choose(g.world.stream, g.world.body, c, uint64(1+g.rng.IntN(4)), g.clock)
@@ -329,6 +336,8 @@ func (g *generator) skip(c *jetlog.Consumer) command.Command {
 	for seq := k.Above + 1; seq <= k.UpTo; seq++ {
 		if g.chance(50) {
 			k.Passed = append(k.Passed, seq)
+		} else if g.chance(20) {
+			k.Failed = append(k.Failed, seq)
 		}
 	}
 	if g.chance(5) {
@@ -375,6 +384,16 @@ func (g *generator) create(name string, existing *jetlog.Consumer) command.Comma
 	}
 	if cfg.Ack == config.AckExplicit && g.chance(30) {
 		cfg.Metadata = map[string]string{config.MetadataKey: "token:2", config.MetadataKeyFailed: g.one("skip", "block")}
+	}
+	if cfg.Ack == config.AckExplicit && g.chance(50) {
+		cfg.Metadata = maps.Clone(cfg.Metadata)
+		if cfg.Metadata == nil {
+			cfg.Metadata = map[string]string{}
+		}
+		cfg.Metadata[config.MetadataDeadLetter] = "D"
+		if cfg.Metadata[config.MetadataKey] != "" {
+			cfg.Metadata[config.MetadataKeyFailed] = "skip"
+		}
 	}
 	switch n := g.rng.IntN(4); {
 	case queue:

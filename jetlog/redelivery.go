@@ -21,6 +21,15 @@ func (c *Consumer) wait(n uint64) time.Duration {
 // expect sets when the answer to a delivery is due, and takes it out of the redelivery queue.
 func (c *Consumer) expect(d *deliveries.Delivery, now int64) { c.acks.Expect(d, now, c.wait(d.Count)) }
 
+// rest puts a delivery aside until it comes again. Without a retry policy it keeps its place among those that wait.
+func (c *Consumer) rest(d *deliveries.Delivery, now int64, wait time.Duration) {
+	if c.retry == nil {
+		c.acks.Expect(d, now, wait)
+		return
+	}
+	c.acks.Rest(d, now, wait)
+}
+
 // spent reports whether a delivery was the last that is allowed.
 func (c *Consumer) spent(d *deliveries.Delivery, now int64) bool {
 	if c.config.MaxDeliver > 0 && d.Count >= uint64(c.config.MaxDeliver) {
@@ -35,7 +44,7 @@ func (c *Consumer) retryLater(d *deliveries.Delivery, now int64, r *Result) {
 		c.again(d, now, r)
 		return
 	}
-	c.acks.Rest(d, now, c.retry.Delay(int(d.Count), d.Sequence))
+	c.rest(d, now, c.retry.Delay(int(d.Count), d.Sequence))
 }
 
 // lapse takes up a delivery whose time is over: it was not answered, or it has rested.
@@ -54,10 +63,8 @@ func (c *Consumer) again(d *deliveries.Delivery, now int64, r *Result) {
 		c.acks.Queue(d)
 		return
 	}
-	seq := d.Sequence
-	r.Exhausted = append(r.Exhausted, Exhausted{Consumer: c.name, Sequence: seq, Deliveries: d.Count})
-	c.acks.Settle(seq)
-	c.exhausted.Add(seq)
+	r.Exhausted = append(r.Exhausted, Exhausted{Consumer: c.name, Sequence: d.Sequence, Deliveries: d.Count})
+	c.exhaust(d, now)
 }
 
 // ackDeadline takes up what was not answered in time. What is more than one command may do stays due.

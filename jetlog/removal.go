@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"runnel/jetlog/deadlines"
+	"runnel/jetlog/letters"
 	"runnel/jetlog/terms"
 )
 
@@ -12,6 +13,8 @@ import (
 type removal struct {
 	Meta
 	reason Reason
+	// but is a consumer whose letter does not keep the message, nil for none.
+	but *Consumer
 }
 
 // scratch is what a plan is made in. It is reused, so that planning costs no memory.
@@ -34,11 +37,24 @@ type scratch struct {
 	chores []chore
 	// withdrawn are the deliveries without an answer of what was removed; see Result.
 	withdrawn []Withdrawn
+	// held is what stays for letters although a limit removes it, and dying what becomes a letter.
+	held  []removal
+	dying []dying
+	// failed are those that a filter could not decide about.
+	failed []uint64
+	// answered is what the message acknowledges that is about to be stored.
+	answered dying
+	// Of a batch: spared is what stays for letters from then on, unkept how many that were kept go, and their bytes.
+	spared              letters.Kept
+	unkept, unkeptBytes uint64
 }
 
 func (p *scratch) reset() {
 	clear(p.removals) // what it refers to may go
 	p.removals = p.removals[:0]
+	p.failed = p.failed[:0]
+	p.held, p.dying, p.answered = p.held[:0], p.dying[:0], dying{}
+	p.spared, p.unkept, p.unkeptBytes = letters.Kept{}, 0, 0
 	p.moved = false
 	p.due = p.due[:0]
 	p.counts = p.counts[:0]
@@ -52,7 +68,7 @@ func (p *scratch) later(c chore) { p.chores = append(p.chores, c) }
 
 // plan notes that a message goes.
 func (p *scratch) plan(meta Meta, reason Reason) {
-	p.removals = append(p.removals, removal{meta, reason})
+	p.removals = append(p.removals, removal{Meta: meta, reason: reason})
 }
 
 // literal returns the filter for exactly one subject, valid until the next call.
@@ -95,6 +111,9 @@ func (p *scratch) takeWithdrawn() []Withdrawn {
 func (s *Stream) settle(m Messages, appended *Meta) error {
 	p := &s.scratch
 	p.sort()
+	if s.lettering > 0 {
+		s.hold()
+	}
 	oldest, moved := s.state.First, false
 	if s.state.Messages == 0 {
 		oldest = 0
@@ -129,13 +148,20 @@ func (s *Stream) settle(m Messages, appended *Meta) error {
 // remove commits the removals, and what settle found. It returns how many there were.
 func (s *Stream) remove(m Messages) uint64 {
 	p := &s.scratch
+	if len(p.held) > 0 {
+		s.keep()
+	}
 	for i := range p.removals {
 		r := &p.removals[i]
 		m.Remove(&r.Meta, r.reason)
 		s.state.Messages--
 		s.state.Bytes -= r.Bytes
 		s.removed[r.reason]++
-		if r.Expires > 0 {
+		reserve, kept := s.kept.Get(r.Sequence)
+		if kept {
+			s.kept.Remove(r.Sequence)
+		}
+		if r.Expires > 0 && !reserve.Ended {
 			s.ttl.Cancel(r.Expires, r.Sequence)
 		}
 		if len(s.schedules.heap) > 0 {

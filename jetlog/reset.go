@@ -53,7 +53,7 @@ func (s *Stream) reset(r *command.Reset, m Messages) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	changed := c.resetTo(seq, lasts)
+	changed := s.resetTo(c, seq, lasts)
 	pending, err := changed.count(seq-1, m)
 	if err != nil {
 		return Result{}, err
@@ -123,13 +123,14 @@ func (c *Consumer) lastsFrom(seq uint64, m Messages) ([]uint64, error) {
 
 // resetTo returns what becomes of a consumer that begins again at a sequence. Exhausted messages
 // below it stay exhausted, so that they are not lost from a stream that keeps what is not settled.
-func (c *Consumer) resetTo(seq uint64, lasts []uint64) Consumer {
+func (s *Stream) resetTo(c *Consumer, seq uint64, lasts []uint64) Consumer {
 	changed := *c
 	changed.lastDelivered, changed.lastAcked = 0, 0
 	changed.delivered = Position{Stream: seq - 1}
 	changed.floor = changed.delivered
 	changed.acks.Clear()
 	changed.passed = nil
+	changed.letters = s.dropLetters(c.letters, seq)
 	changed.exhausted = slices.Clone(c.exhausted.UpTo(seq - 1))
 	changed.initial.list, changed.initial.gone = lasts, 0
 	return changed

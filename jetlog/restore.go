@@ -7,6 +7,7 @@ import (
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/jetlog/deliveries"
+	"runnel/jetlog/letters"
 )
 
 // restoreConsumer makes a consumer as it was in a backup. What it says of itself is held to what every
@@ -32,7 +33,7 @@ func (s *Stream) restoreConsumer(c *command.ConsumerRestore, m Messages) (Result
 		return refusedWith(config.BadRequest, err.Error()), nil
 	}
 	consumer.configure(&c.Config, s.beside(c.Config.Name)...)
-	consumer.adopt(own, s.clock)
+	consumer.adopt(own, s.clock, s.incarnations+1)
 	if until := c.Config.PauseUntil; until != nil && Nanoseconds(*until) > s.clock {
 		consumer.pausedUntil = Nanoseconds(*until)
 	}
@@ -46,6 +47,7 @@ func (s *Stream) restoreConsumer(c *command.ConsumerRestore, m Messages) (Result
 	}
 	i, _ := s.find(consumer.name)
 	s.consumers = slices.Insert(s.consumers, i, consumer)
+	s.lettering += consumer.lettered()
 	s.enter(consumer)
 	return Result{Created: true}, nil
 }
@@ -104,11 +106,14 @@ func (s *Stream) restoreProgress(c *Consumer, from *command.ConsumerRestore, m M
 		if err != nil {
 			return err
 		}
-		if there {
+		switch {
+		case there && c.letters != nil:
+			c.bury(seq, letters.MaxDeliver, "", s.clock)
+		case there:
 			c.exhausted = append(c.exhausted, seq)
 		}
 	}
-	if c.acks.Len() == 0 && len(c.exhausted) == 0 {
+	if !c.unsettling() {
 		c.stray = false
 		c.settleFloor()
 	}
@@ -157,7 +162,7 @@ func (c *Consumer) Backup() *command.ConsumerRestore {
 		Config:            c.Config(),
 		DeliveredConsumer: c.delivered.Consumer, DeliveredStream: c.delivered.Stream,
 		FloorConsumer: c.floor.Consumer, FloorStream: c.floor.Stream,
-		Exhausted: slices.Clone(c.exhausted),
+		Exhausted: c.givenUp(),
 		Initial:   c.initial.live(), Resume: c.initial.resume,
 	}
 	out.Config.PauseUntil = nil

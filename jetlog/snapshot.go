@@ -13,13 +13,13 @@ import (
 // snapshotVersion is the first byte of a snapshot.
 //
 // Version 2 has schedules, the bytes of lost messages and chores at the end, version 3 sources behind them, version 4
-// producers and what consumers with policies note, version 5 messages that were passed over and causes. A snapshot is of a version above 3
-// only if it has some of these, so that older programs read the others.
+// producers and what consumers with policies note, version 5 messages that were passed over, causes and letters. A snapshot is
+// of a version above 3 only if it has some of these, so that older programs read the others.
 const snapshotVersion = 5
 
 // version returns the version of the form that a snapshot needs.
 func (s *Stream) version() byte {
-	if len(s.passing()) > 0 || s.causes.Len() > 0 {
+	if len(s.passing()) > 0 || s.causes.Len() > 0 || s.lettering > 0 {
 		return 5
 	}
 	if s.producers.Len() > 0 || len(s.noting()) > 0 {
@@ -75,6 +75,7 @@ func (s *Stream) AppendSnapshot(out []byte) []byte {
 	if version >= 5 {
 		out = s.appendAllPassed(out)
 		out = s.causes.AppendSnapshot(out)
+		out = s.appendLetters(out)
 	}
 	return out
 }
@@ -126,6 +127,7 @@ func Restore(data []byte) (*Stream, error) {
 		}
 		s.consumers = append(s.consumers, c)
 		s.enter(c)
+		s.lettering += c.lettered()
 		if c.stray {
 			s.strays++
 		}
@@ -143,14 +145,14 @@ func Restore(data []byte) (*Stream, error) {
 		sound = s.producers.Restore(&r) && s.readAllNotes(&r) && sound
 	}
 	if version >= 5 {
-		sound = s.readAllPassed(&r) && s.causes.Restore(&r) && sound
+		sound = s.readAllPassed(&r) && s.causes.Restore(&r) && s.readLetters(&r) && sound
 	}
-	sound = sound && (version >= 4 || len(s.noting()) == 0)
+	sound = sound && (version >= 4 || len(s.noting()) == 0) && (version >= 5 || s.lettering == 0)
 	if err := r.End(); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	if !sound {
-		return nil, fmt.Errorf("schedules, sources, producers, notes, messages that were passed over or causes are not in order: %w", errSnapshot)
+		return nil, fmt.Errorf("schedules, sources, producers, notes, messages that were passed over, causes or letters are not in order: %w", errSnapshot)
 	}
 	if s.state.First > s.state.Last+1 {
 		return nil, fmt.Errorf("first sequence %d and last %d: %w", s.state.First, s.state.Last, errSnapshot)

@@ -64,7 +64,7 @@ func readConsumer(r *codec.Reader, others ...*Consumer) (*Consumer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("snapshot: consumer %q: %w", c.name, err)
 		}
-		c.adopt(own, 0)
+		c.adopt(own, 0, 0)
 	}
 	c.incarnation, c.stray = r.Uint(), r.Bool()
 	c.delivered = Position{Consumer: r.Uint(), Stream: r.Uint()}

@@ -150,11 +150,32 @@ func passedOver(t testing.TB) (*jetlog.Stream, *jetlog.Memory) {
 	return s, m
 }
 
+// lettered returns the sample after all that came with version 5 of the form.
+func lettered(t testing.TB) (*jetlog.Stream, *jetlog.Memory) {
+	t.Helper()
+	s, m := passedOver(t)
+	now := s.Clock() + 10
+	mustApply(t, s, m, &command.ConsumerCreate{Time: now, Config: config.Consumer{
+		Name: "dead", Ack: config.AckExplicit, AckWait: time.Minute, FilterSubject: "s.a",
+		Metadata: map[string]string{config.MetadataDeadLetter: "DEAD"},
+	}})
+	mustApply(t, s, m, choose(s, m, s.Consumer("dead"), 3, now))
+	mustApply(t, s, m, &command.GiveUp{Time: now, Consumer: "dead", Messages: []command.GivenUp{{Sequence: 2, Text: "no such order"}, {Sequence: 1, Text: "no"}}})
+	cfg := *s.Config()
+	cfg.MaxMessages = int64(s.State().Messages) - 1
+	mustApply(t, s, m, &command.Configure{Time: now + 1, Config: cfg})
+	mustApply(t, s, m, &command.Handed{Time: now + 2, Consumer: "dead", Box: s.Consumer("dead").Letters().ID(), UpTo: 1})
+	if err := s.Check(m); err != nil {
+		t.Fatal(err)
+	}
+	return s, m
+}
+
 // TestGolden opens the snapshots of every version that was released, and sees that the newest is still
 // what this program makes of the same commands.
 func TestGolden(t *testing.T) {
 	s, m := sample(t)
-	newest, _ := passedOver(t)
+	newest, _ := lettered(t)
 	fourth, _ := numbered(t) // with nothing passed over it is still that
 	third, _ := sourced(t)   // and this without producers
 	for name, now := range map[string][]byte{"stream-5": newest.AppendSnapshot(nil), "stream-4": fourth.AppendSnapshot(nil), "stream-3": third.AppendSnapshot(nil), "memory-1": m.AppendSnapshot(nil)} {
@@ -247,7 +268,7 @@ func TestRestoreRefuses(t *testing.T) {
 func FuzzRestore(f *testing.F) {
 	s, _ := sample(f)
 	f.Add(s.AppendSnapshot(nil))
-	newest, _ := passedOver(f)
+	newest, _ := lettered(f)
 	f.Add(newest.AppendSnapshot(nil))
 	f.Add(jetlog.New(1, unlimited(), 5).AppendSnapshot(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {

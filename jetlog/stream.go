@@ -5,6 +5,7 @@ import (
 	"runnel/jetlog/causes"
 	"runnel/jetlog/config"
 	"runnel/jetlog/deadlines"
+	"runnel/jetlog/letters"
 	"runnel/jetlog/origin"
 	"runnel/jetlog/producers"
 	"runnel/subjects"
@@ -62,6 +63,9 @@ type Stream struct {
 	// strays is how many consumers have messages to be acknowledged that their filter may no longer
 	// match.
 	strays int
+	// lettering is how many consumers keep letters, and kept what is there for those alone.
+	lettering int
+	kept      letters.Kept
 
 	scratch scratch
 }

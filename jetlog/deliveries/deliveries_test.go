@@ -231,6 +231,11 @@ func TestNote(t *testing.T) {
 	if n := table.Noted(3); n.First != 12 || !n.Resting || table.Resting() != 1 {
 		t.Errorf("noted: %+v", n)
 	}
+	table.Again(table.Find(3), 15)
+	if table.Wake(); table.Noted(3).Resting || table.Noted(3).Last != 15 || table.Resting() != 0 {
+		t.Errorf("awake: %+v", table.Noted(3))
+	}
+	table.Wake()
 	table.Note(true, 20)
 	if table.Noted(3).First != 12 {
 		t.Errorf("noted a second time: %+v", table.Noted(3))

@@ -21,6 +21,19 @@ func (t *Table) Note(keep bool, now int64) {
 	}
 }
 
+// Wake lets no delivery rest any more. Their deadlines stay.
+func (t *Table) Wake() {
+	if t.Resting() == 0 {
+		return
+	}
+	for d := range t.All() {
+		t.notes.Rest(d.Sequence, false)
+	}
+}
+
+// Again notes when a message was delivered that was delivered before.
+func (t *Table) Again(d *Delivery, now int64) { t.notes.Again(d.Sequence, now) }
+
 // Noted returns what is noted of a message, the zero value for nothing.
 func (t *Table) Noted(seq uint64) notes.Note {
 	n, _ := t.notes.Get(seq)

@@ -6,6 +6,8 @@ package notes
 type Note struct {
 	// First is when the message was first delivered, in nanoseconds since 1970.
 	First int64
+	// Last is when it was last delivered.
+	Last int64
 	// Resting is set while nobody has the message: it comes again at its deadline, and until then takes no place of
 	// those that may wait for an answer.
 	Resting bool
@@ -26,7 +28,15 @@ func New() *Table { return &Table{of: map[uint64]Note{}} }
 // Begin notes the first delivery of a message.
 func (t *Table) Begin(seq uint64, now int64) {
 	if t != nil {
-		t.of[seq] = Note{First: now}
+		t.of[seq] = Note{First: now, Last: now}
+	}
+}
+
+// Again notes a further delivery of a message. Nothing is noted of one that is not known.
+func (t *Table) Again(seq uint64, now int64) {
+	if n, known := t.Get(seq); known {
+		n.Last = now
+		t.of[seq] = n
 	}
 }
 

@@ -11,15 +11,15 @@ import (
 func TestTable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	table := notes.New()
-	first, resting := map[uint64]int64{}, map[uint64]bool{}
+	first, last, resting := map[uint64]int64{}, map[uint64]int64{}, map[uint64]bool{}
 	for now := range int64(20000) {
 		seq := uint64(rng.IntN(50))
 		_, known := first[seq]
-		switch rng.IntN(4) {
+		switch rng.IntN(5) {
 		case 0:
 			if !known {
 				table.Begin(seq, now)
-				first[seq] = now
+				first[seq], last[seq] = now, now
 			}
 		case 1, 2:
 			rests := rng.IntN(2) == 0
@@ -30,10 +30,15 @@ func TestTable(t *testing.T) {
 		case 3:
 			table.End(seq)
 			delete(first, seq)
+			delete(last, seq)
 			delete(resting, seq)
+		case 4:
+			if table.Again(seq, now); known {
+				last[seq] = now
+			}
 		}
 		n, noted := table.Get(seq)
-		if at, known := first[seq]; noted != known || n.First != at || n.Resting != resting[seq] {
+		if at, known := first[seq]; noted != known || n.First != at || n.Last != last[seq] || n.Resting != resting[seq] {
 			t.Fatalf("step %d, message %d: got %+v %v, want since %d %v, resting %v", now, seq, n, noted, at, known, resting[seq])
 		}
 		if table.Len() != len(first) || table.Resting() != len(resting) {
