@@ -38,8 +38,8 @@ func (s *Stream) Check(m Messages) error {
 				wrong("consumer %q is a stray with nothing left of its former filter", c.name)
 			}
 		}
-		if c.initial.resume > s.state.Last {
-			wrong("consumer %q gets last messages up to %d, above the last sequence %d", c.name, c.initial.resume, s.state.Last)
+		if c.initial.Resume > s.state.Last {
+			wrong("consumer %q gets last messages up to %d, above the last sequence %d", c.name, c.initial.Resume, s.state.Last)
 		}
 		c.check(lives, wrong)
 	}
@@ -164,8 +164,8 @@ func (c *Consumer) check(lives []Meta, report func(string, ...any)) {
 		}
 		last = seq
 	}
-	for _, seq := range c.initial.live() {
-		if !live[seq] || seq <= c.delivered.Stream || seq > c.initial.resume {
+	for _, seq := range c.initial.Live() {
+		if !live[seq] || seq <= c.delivered.Stream || seq > c.initial.Resume {
 			wrong("message %d is to be delivered at first", seq)
 		}
 	}
@@ -186,23 +186,18 @@ func (s *Stream) checkNeeded(lives []Meta, wrong func(string, ...any)) {
 
 // checkSchedules verifies that what is to be sent later is there: the last message on its subject.
 func (s *Stream) checkSchedules(m Messages, wrong func(string, ...any)) error {
-	if len(s.schedules.bySubject) != len(s.schedules.heap) {
-		wrong("%d subjects with schedules, but %d timers", len(s.schedules.bySubject), len(s.schedules.heap))
-	}
-	for i, t := range s.schedules.heap {
-		if t.index != i || i > 0 && s.schedules.heap.Less(i, (i-1)/2) || s.schedules.bySubject[t.subject] != t {
-			wrong("the timer of message %d is out of order", t.seq)
-		}
-		state, err := m.Subject(t.subject)
+	s.schedules.Check(wrong)
+	for d := range s.schedules.All {
+		state, err := m.Subject(d.Subject)
 		if err != nil {
 			return err
 		}
-		message, err := m.Load(t.seq)
+		message, err := m.Load(d.Sequence)
 		if err != nil {
 			return err
 		}
-		if _, found := headers.Get(message.Header, "Nats-Schedule"); state.Last != t.seq || !found {
-			wrong("message %d on %q has a timer, but is no schedule", t.seq, t.subject)
+		if _, found := headers.Get(message.Header, "Nats-Schedule"); state.Last != d.Sequence || !found {
+			wrong("message %d on %q has a timer, but is no schedule", d.Sequence, d.Subject)
 		}
 	}
 	return nil

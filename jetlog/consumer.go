@@ -5,10 +5,11 @@ import (
 
 	"runnel/jetlog/config"
 	"runnel/jetlog/deliveries"
+	"runnel/jetlog/interest"
+	"runnel/jetlog/lasts"
 	"runnel/jetlog/letters"
 	"runnel/jetlog/passed"
 	"runnel/jetlog/retry"
-	"runnel/subjects"
 )
 
 // Position is a place in a stream as a consumer sees it: the number of the delivery, and the
@@ -16,9 +17,6 @@ import (
 type Position struct {
 	Consumer, Stream uint64
 }
-
-// interestEntry is a filter of a consumer in the stream's tree.
-type interestEntry = subjects.Entry[*Consumer]
 
 // Consumer is the state of a consumer: part of its stream, and changed by the stream's Apply alone.
 //
@@ -33,13 +31,12 @@ type Consumer struct {
 	config *config.Consumer
 	form   config.Form
 	// stray is set when the filter has changed while there was something that the former one matched.
-	stray   bool
-	filter  Filter
-	entries []interestEntry
+	stray  bool
+	filter Filter
+	member interest.Member[*Consumer]
 	// incarnation is changed when the consumer begins again, so that a Deliver that was on its way
 	// can be told from a later one.
 	incarnation uint64
-	round       uint64
 
 	delivered, floor         Position
 	lastDelivered, lastAcked int64
@@ -58,7 +55,7 @@ type Consumer struct {
 	// letters has what is given up and to be handed over, in place of exhausted; nil for a consumer that hands nothing over.
 	letters *letters.Box
 	// initial is what a consumer of last messages gets first.
-	initial initial
+	initial lasts.List
 
 	pausedUntil int64
 	// pins are the clients that priority groups belong to, by the position of the group in the
@@ -188,22 +185,22 @@ func (c *Consumer) Next(above uint64, m Messages) (uint64, error) {
 
 // following returns the first message above a sequence, not below delivered, that the consumer is to get, 0 for none.
 func (c *Consumer) following(above uint64, m Messages) (uint64, error) {
-	if seq := c.initial.next(above); seq != 0 {
+	if seq := c.initial.Next(above); seq != 0 {
 		return seq, nil
 	}
-	return m.NextOf(c.filter, max(above, c.initial.resume)+1)
+	return m.NextOf(c.filter, max(above, c.initial.Resume)+1)
 }
 
 // Listed returns the first message above a sequence of those that a consumer of last messages gets first, 0 if there
 // are no more of them, and the sequence up to which it gets no others. It asks no body, unlike Next.
 func (c *Consumer) Listed(above uint64) (seq, upTo uint64) {
-	return c.initial.next(max(above, c.delivered.Stream)), c.initial.resume
+	return c.initial.Next(max(above, c.delivered.Stream)), c.initial.Resume
 }
 
 // wants reports whether a message above delivered, which the filter matches, is to be delivered.
 func (c *Consumer) wants(seq uint64) bool {
-	if seq <= c.initial.resume {
-		return c.initial.has(seq)
+	if seq <= c.initial.Resume {
+		return c.initial.Has(seq)
 	}
 	return true
 }

@@ -68,12 +68,12 @@ func ordered(c *command.Copy) bool {
 	next := c.From
 	for i := range c.Messages {
 		seq := c.Messages[i].Sequence
-		if seq < next || seq > maxSequence {
+		if seq < next || seq > command.SequenceMax {
 			return false
 		}
 		next = seq + 1
 	}
-	return c.Through <= maxSequence && (c.Through == 0 || c.Through+1 >= next)
+	return c.Through <= command.SequenceMax && (c.Through == 0 || c.Through+1 >= next)
 }
 
 // copied returns a message of another stream as one of this. Times never go back, whatever the

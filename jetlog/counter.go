@@ -1,12 +1,12 @@
 package jetlog
 
 import (
-	"bytes"
 	"encoding/json"
 	"math/big"
 
 	"runnel/headers"
 	"runnel/jetlog/config"
+	"runnel/jetlog/counter"
 )
 
 // Headers of counters.
@@ -14,15 +14,6 @@ const (
 	incrementHeader = "Nats-Incr"
 	sourcesHeader   = "Nats-Counter-Sources"
 )
-
-// total is the payload of a message of a counter stream.
-type total struct {
-	Value string `json:"val"`
-}
-
-// seen are the totals of counters of other streams that a counter has taken in, by stream and subject. They
-// stand in the header of its last message.
-type seen map[string]map[string]string
 
 // counterRefusal returns why a message cannot be one of a counter stream, whatever is in it. What other
 // streams have counted comes with a payload.
@@ -55,7 +46,7 @@ func (s *Stream) add(a *arrival, m Messages) (Result, error) {
 		return refused(config.CounterInvalid), nil
 	}
 	if a.sourced() {
-		if by, ok = sources.take(a); !ok {
+		if by, ok = sources.Take(a.terms.Source, a.subject, a.payload); !ok {
 			return refused(config.CounterBroken), nil
 		}
 		a.header = headers.Set(a.header, incrementHeader, by.String())
@@ -70,14 +61,13 @@ func (s *Stream) add(a *arrival, m Messages) (Result, error) {
 		a.header = headers.Delete(a.header, sourcesHeader)
 	}
 	a.total = sum.Add(sum, by).String()
-	// The total is digits, which need no escaping.
-	a.payload = []byte(`{"val":"` + a.total + `"}`)
+	a.payload = counter.Payload(a.total)
 	return Result{}, nil
 }
 
 // lastTotal returns what the counter of a subject has come to, and what it has taken in.
-func (s *Stream) lastTotal(subject string, m Messages) (*big.Int, seen, Result, error) {
-	sum, sources := new(big.Int), seen{}
+func (s *Stream) lastTotal(subject string, m Messages) (*big.Int, counter.Seen, Result, error) {
+	sum, sources := new(big.Int), counter.Seen{}
 	state, err := m.Subject(subject)
 	if err != nil || state.Count == 0 {
 		return sum, sources, Result{}, err
@@ -87,45 +77,8 @@ func (s *Stream) lastTotal(subject string, m Messages) (*big.Int, seen, Result, 
 		return nil, nil, Result{}, err
 	}
 	text, found := headers.Get(last.Header, sourcesHeader)
-	if !parseTotal(last.Payload, sum) || found && json.Unmarshal(text, &sources) != nil {
+	if !counter.Parse(last.Payload, sum) || found && json.Unmarshal(text, &sources) != nil {
 		return nil, nil, refused(config.CounterBroken), nil
 	}
 	return sum, sources, Result{}, nil
-}
-
-// parseTotal reads the payload of a counter.
-func parseTotal(payload []byte, into *big.Int) bool {
-	var t total
-	if json.Unmarshal(payload, &t) != nil {
-		return false
-	}
-	_, ok := into.SetString(t.Value, 10)
-	return ok
-}
-
-// sourceFields is how many fields a Nats-Stream-Source has that tells the subject: stream, sequence,
-// filter, destination, subject.
-const sourceFields = 5
-
-// take notes the total that a message from another stream brings, and returns how much that has grown.
-func (s seen) take(a *arrival) (*big.Int, bool) {
-	value, before := new(big.Int), new(big.Int)
-	fields := bytes.Split(a.terms.Source, []byte(" "))
-	if !parseTotal(a.payload, value) || len(fields[0]) == 0 {
-		return nil, false
-	}
-	stream, subject := string(fields[0]), a.subject
-	if len(fields) >= sourceFields {
-		subject = string(fields[sourceFields-1])
-	}
-	if text, ok := s[stream][subject]; ok {
-		if _, ok := before.SetString(text, 10); !ok {
-			return nil, false
-		}
-	}
-	if s[stream] == nil {
-		s[stream] = map[string]string{}
-	}
-	s[stream][subject] = value.String()
-	return value.Sub(value, before), true
 }

@@ -83,24 +83,11 @@ func (s *Stream) unique(name string, filters []string) config.Code {
 		case other.name == name:
 		case len(filters) == 0:
 			return config.WorkQueueUnfiltered
-		case overlap(filters, other.filter):
+		case len(other.filter) == 0 || subjects.OverlapAny(filters, other.filter):
 			return config.WorkQueueNotUnique
 		}
 	}
 	return 0
-}
-
-// overlap reports whether a message can match one of a and one of b, which is empty for all.
-func overlap(a, b []string) bool {
-	if len(b) == 0 {
-		return true
-	}
-	for _, x := range a {
-		if slices.ContainsFunc(b, func(y string) bool { return subjects.Overlap(x, y) }) {
-			return true
-		}
-	}
-	return false
 }
 
 // start returns the first sequence that a new consumer may get.
@@ -131,15 +118,16 @@ func (s *Stream) start(c *Consumer, m Messages) (uint64, error) {
 func (s *Stream) startOfLasts(c *Consumer, m Messages) (uint64, error) {
 	var list []uint64
 	err := m.Subjects(c.filter, func(_ string, state SubjectState) bool {
-		list = append(list, state.Last<<1)
+		list = append(list, state.Last)
 		return true
 	})
 	if err != nil || len(list) == 0 {
 		return 0, err
 	}
 	slices.Sort(list)
-	c.initial = initial{resume: s.state.Last, list: list}
-	return list[0] >> 1, nil
+	c.initial.Resume = s.state.Last
+	c.initial.Renew(list)
+	return list[0], nil
 }
 
 // updateConsumer changes an existing consumer, if the configuration is another one.
@@ -209,16 +197,17 @@ func (s *Stream) reconfigure(c *Consumer, next *config.Consumer, own config.Own)
 func (s *Stream) refilter(c *Consumer, next *config.Consumer, own config.Own, m Messages) (Result, error) {
 	changed := *c
 	changed.filter = next.Filters()
-	changed.initial.list, changed.initial.gone = nil, 0
-	for _, seq := range c.initial.live() {
+	var lasts []uint64
+	for _, seq := range c.initial.Live() {
 		meta, err := live(m, seq)
 		if err != nil {
 			return Result{}, err
 		}
 		if changed.filter.Matches(meta.Subject) {
-			changed.initial.list = append(changed.initial.list, seq<<1)
+			lasts = append(lasts, seq)
 		}
 	}
+	changed.initial.Renew(lasts)
 	var err error
 	if changed.passed, err = c.stillPassed(changed.filter, m); err != nil {
 		return Result{}, err

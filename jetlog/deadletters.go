@@ -308,23 +308,19 @@ func (s *Stream) checkLetters(lives []Meta, wrong func(string, ...any)) {
 }
 
 // stays reports whether limits do not count a message any more, since it is only kept.
-func (s *Stream) stays(seq uint64) bool { return s.kept.Has(seq) || s.scratch.spared.Has(seq) }
+func (s *Stream) stays(seq uint64) bool { return s.kept.Has(seq) || s.scratch.staged.Has(seq) }
 
 // counted returns what limits count of messages and bytes that the stream has besides what is planned to go.
 func (s *Stream) counted(messages, bytes uint64) (uint64, uint64) {
 	p := &s.scratch
-	if s.kept.Len()+p.spared.Len() == 0 {
-		return messages, bytes
-	}
-	messages -= uint64(s.kept.Len()) + uint64(p.spared.Len()) - p.unkept
-	bytes -= s.kept.Bytes() + p.spared.Bytes() - p.unkeptBytes
+	n, size := p.staged.Count(&s.kept)
 	for i := range p.removals {
-		if r := &p.removals[i]; s.stays(r.Sequence) {
-			messages++
-			bytes += r.Bytes
+		if r := &p.removals[i]; n > 0 && s.stays(r.Sequence) {
+			n--
+			size -= r.Bytes
 		}
 	}
-	return messages, bytes
+	return messages - n, bytes - size
 }
 
 // stageKept notes for what a batch plans next what the removals of a member mean for what is kept.
@@ -332,13 +328,12 @@ func (s *Stream) stageKept() {
 	p := &s.scratch
 	for i := range p.held {
 		if r := &p.held[i]; !s.kept.Has(r.Sequence) {
-			p.spared.Add(r.Sequence, letters.Reserve{Bytes: r.Bytes})
+			p.staged.Spare(r.Sequence, r.Bytes)
 		}
 	}
 	for i := range p.removals {
 		if r := &p.removals[i]; s.stays(r.Sequence) {
-			p.unkept++
-			p.unkeptBytes += r.Bytes
+			p.staged.Go(r.Bytes)
 		}
 	}
 }

@@ -74,7 +74,7 @@ func (c *Consumer) deliver(seq uint64, now int64, live bool) {
 	first := live && (seq > c.delivered.Stream && c.wants(seq) || c.passed.Remove(seq))
 	if seq > c.delivered.Stream {
 		c.delivered.Stream = seq
-		c.initial.pass(seq)
+		c.initial.Pass(seq)
 	}
 	if !first {
 		return

@@ -2,11 +2,11 @@ package jetlog
 
 import (
 	"slices"
-	"time"
 
 	"runnel/headers"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/due"
 	"runnel/jetlog/schedule"
 	"runnel/jetlog/terms"
 	"runnel/subjects"
@@ -82,8 +82,8 @@ func (s *Stream) cancelled(a *arrival, m Messages) (Result, error) {
 	if string(a.terms.Next) != schedule.Purge || subject == a.subject || !subjects.IsLiteral(subject) {
 		return refused(config.SchedulerInvalid), nil
 	}
-	if t := s.schedules.bySubject[subject]; t != nil {
-		meta, err := m.Meta(t.seq)
+	if d, ok := s.schedules.Get(subject); ok {
+		meta, err := m.Meta(d.Sequence)
 		if err != nil {
 			return Result{}, err
 		}
@@ -104,8 +104,8 @@ func (s *Stream) fire(c *command.Fire, m Messages) (Result, error) {
 	if s.config.Sealed {
 		return refused(config.Sealed), nil
 	}
-	t := s.schedules.bySubject[c.Schedule]
-	if t == nil || t.seq != c.Sequence || t.at != c.Due || c.Next != 0 && c.Next <= c.Due {
+	d, ok := s.schedules.Get(c.Schedule)
+	if !ok || d.Sequence != c.Sequence || d.At != c.Due || c.Next != 0 && c.Next <= c.Due {
 		return refusedWith(config.BadRequest, "the schedule is another one by now"), nil
 	}
 	s.scratch.terms = terms.Read(c.Header)
@@ -127,91 +127,22 @@ func (s *Stream) fire(c *command.Fire, m Messages) (Result, error) {
 	default:
 		r, err = s.pass(&a, m)
 	}
-	if err != nil || s.schedules.bySubject[c.Schedule] != t {
+	if after, ok := s.schedules.Get(c.Schedule); err != nil || !ok || after != d {
 		return r, err
 	}
 	if c.Next == 0 {
-		s.schedules.drop(c.Schedule)
+		s.schedules.Drop(c.Schedule)
 	} else {
-		s.schedules.set(c.Schedule, c.Sequence, c.Next)
+		s.schedules.Set(c.Schedule, c.Sequence, c.Next)
 	}
 	return r, nil
 }
 
 // Due is a schedule that is due.
-type Due struct {
-	// Subject and Sequence are those of the message with the schedule.
-	Subject  string
-	Sequence uint64
-	At       int64
-}
+type Due = due.Due
 
 // NextSchedule returns when the next schedule is due, in nanoseconds since 1970, 0 for never.
-func (s *Stream) NextSchedule() int64 {
-	if len(s.schedules.heap) == 0 {
-		return 0
-	}
-	return s.schedules.heap[0].at
-}
+func (s *Stream) NextSchedule() int64 { return s.schedules.Next() }
 
 // DueSchedules returns the schedules that are due, the earliest first, at most limit.
-func (s *Stream) DueSchedules(now int64, limit int) []Due {
-	list := s.schedules.due(now, 0, nil)
-	slices.SortFunc(list, compareTimers)
-	out := make([]Due, 0, min(limit, len(list)))
-	for _, t := range list[:min(limit, len(list))] {
-		out = append(out, Due{t.subject, t.seq, t.at})
-	}
-	return out
-}
-
-// Fire returns the command that carries a schedule out, which whoever leads the stream proposes. It asks
-// the data of time zones, so that it is not for Apply. The error is schedule.ErrZone when this machine no
-// longer knows the zone: then it is for later, or for another machine.
-func Fire(d Due, now int64, m Messages) (*command.Fire, error) {
-	message, err := m.Load(d.Sequence)
-	if err != nil {
-		return nil, err
-	}
-	asked := schedule.Read(message.Header)
-	next, again, err := asked.Next(time.Unix(0, d.At).UTC(), time.Unix(0, now).UTC())
-	if err != nil {
-		return nil, err
-	}
-	c := &command.Fire{Time: now, Schedule: d.Subject, Sequence: d.Sequence, Due: d.At, Subject: asked.Target, Payload: message.Payload}
-	if again {
-		c.Next = next.UnixNano()
-	} else {
-		next = time.Time{}
-	}
-	from := message
-	if asked.Source != "" {
-		state, err := m.Subject(asked.Source)
-		if err != nil {
-			return nil, err
-		}
-		if state.Count > 0 {
-			if from, err = m.Load(state.Last); err != nil {
-				return nil, err
-			}
-		}
-	}
-	c.Header, c.Payload = asked.Generated(d.Subject, from.Header, next), from.Payload
-	return c, nil
-}
-
-// FirstFire returns the Fire of a Publish with the header block that is proposed now.
-func FirstFire(header []byte, now int64) int64 {
-	asked := schedule.Read(header)
-	if asked.Pattern == "" {
-		return 0
-	}
-	first, ok, err := asked.First(time.Unix(0, now).UTC())
-	switch {
-	case err != nil:
-		return command.UnknownZone
-	case !ok:
-		return 0
-	}
-	return max(first.UnixNano(), 1)
-}
+func (s *Stream) DueSchedules(now int64, limit int) []Due { return s.schedules.Due(now, limit) }

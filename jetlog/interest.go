@@ -5,46 +5,15 @@ import (
 	"slices"
 )
 
-// enter puts the filters of a consumer into the tree.
-func (s *Stream) enter(c *Consumer) {
-	patterns := c.filter
-	if len(patterns) == 0 {
-		patterns = Filter{">"}
-	}
-	c.entries = make([]interestEntry, len(patterns))
-	for i, pattern := range patterns {
-		c.entries[i].Subject, c.entries[i].Value = pattern, c
-		s.interest.Insert(&c.entries[i])
-	}
-}
+// enter lets a consumer be found by what it wants.
+func (s *Stream) enter(c *Consumer) { s.interest.Enter(&c.member, c, c.filter) }
 
-// leave takes the filters of a consumer out of the tree.
-func (s *Stream) leave(c *Consumer) {
-	for i := range c.entries {
-		s.interest.Remove(&c.entries[i])
-	}
-	c.entries = nil
-}
+// leave ends that.
+func (s *Stream) leave(c *Consumer) { s.interest.Leave(&c.member) }
 
 // matching calls do for every consumer whose filter matches the subject, once each. What is done
 // must not depend on the order.
-func (s *Stream) matching(subject string, do func(*Consumer) bool) {
-	p := &s.scratch
-	if s.interest.Len() == 0 {
-		return
-	}
-	p.subject = append(p.subject[:0], subject...)
-	p.matched = s.interest.Match(p.subject, p.matched[:0])
-	p.round++
-	for _, e := range p.matched {
-		if c := e.Value; c.round != p.round {
-			c.round = p.round
-			if !do(c) {
-				return
-			}
-		}
-	}
-}
+func (s *Stream) matching(subject string, do func(*Consumer) bool) { s.interest.Matching(subject, do) }
 
 // wanted reports whether some consumer is to get a message with the sequence on the subject.
 func (s *Stream) wanted(subject string, seq uint64) bool {
@@ -128,7 +97,7 @@ func (c *Consumer) withdraw(seq uint64) {
 	c.letters.Remove(seq)
 	if c.wants(seq) {
 		c.pending--
-		c.initial.remove(seq)
+		c.initial.Remove(seq)
 	}
 }
 
@@ -154,8 +123,8 @@ func (s *Stream) planCounts(upTo uint64, m Messages) error {
 
 // count returns how many messages above a sequence are to be delivered, without those that were passed over.
 func (c *Consumer) count(above uint64, m Messages) (uint64, error) {
-	n, err := m.Count(c.filter, max(above, c.initial.resume)+1)
-	for _, seq := range c.initial.live() {
+	n, err := m.Count(c.filter, max(above, c.initial.Resume)+1)
+	for _, seq := range c.initial.Live() {
 		if seq > above {
 			n++
 		}
@@ -168,7 +137,7 @@ func (s *Stream) withdrawBelow(upTo uint64) {
 	for i, c := range s.consumers {
 		c.pending = s.scratch.counts[i]
 		c.delivered.Stream = max(c.delivered.Stream, upTo)
-		c.initial.pass(upTo)
+		c.initial.Pass(upTo)
 		c.acks.SettleUpTo(upTo)
 		c.passed.RemoveUpTo(upTo)
 		c.exhausted.RemoveUpTo(upTo)

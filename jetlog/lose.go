@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"runnel/jetlog/deadlines"
+	"runnel/jetlog/sum"
 )
 
 // Lose lets the state be that of what the body still has: messages that are not there any more, since a disk
@@ -37,15 +38,15 @@ func (s *Stream) Lose(m Messages) (messages, bytes uint64, err error) {
 			s.ttl.Add(meta.Expires, meta.Sequence)
 		}
 	}
-	for _, t := range slices.Clone(s.schedules.heap) {
-		if !have[t.seq] {
-			s.schedules.drop(t.subject)
+	for _, d := range slices.Collect(s.schedules.All) {
+		if !have[d.Sequence] {
+			s.schedules.Drop(d.Subject)
 		}
 	}
 	messages, bytes = before.Messages-s.state.Messages, before.Bytes-s.state.Bytes
 	s.removed[Lost] += messages
 	s.lostBytes += bytes
-	s.hash = mix(mix(s.hash, messages), bytes)
+	s.hash = sum.Mix(sum.Mix(s.hash, messages), bytes)
 	return messages, bytes, nil
 }
 
@@ -80,9 +81,9 @@ func (c *Consumer) lose(have map[uint64]bool) {
 		c.settleFloor()
 	}
 	c.exhausted = slices.DeleteFunc(c.exhausted, func(seq uint64) bool { return !have[seq] })
-	for _, seq := range slices.Clone(c.initial.live()) {
+	for _, seq := range slices.Clone(c.initial.Live()) {
 		if !have[seq] {
-			c.initial.remove(seq)
+			c.initial.Remove(seq)
 		}
 	}
 }

@@ -335,7 +335,8 @@ func (c *modelConsumer) ack(a *command.Ack, why ...command.GivenUp) string {
 		w := c.waiting[r.Sequence]
 		switch {
 		case r.Answer == command.Terminate && c.lettering():
-			if w != nil {
+			if w != nil || c.passed[r.Sequence] {
+				delete(c.passed, r.Sequence)
 				text := ""
 				if why != nil {
 					text = why[i].Text

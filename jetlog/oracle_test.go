@@ -110,8 +110,8 @@ func TestCheckFinds(t *testing.T) {
 		{"passed over and gone", func(s *Stream, _ *Memory) { s.Consumer("all").pass(77) }, "message 77 was passed over"},
 		{"passed over and waiting", func(s *Stream, _ *Memory) { s.Consumer("all").pass(3) }, "message 3 was passed over"},
 		{"passed over and not counted", func(s *Stream, _ *Memory) { s.Consumer("all").pass(3) }, "6 pending, counted 7"},
-		{"initial", func(s *Stream, _ *Memory) { s.Consumer("last").initial.list[0] = 77 << 1 }, "message 77 is to be delivered at first"},
-		{"resume", func(s *Stream, _ *Memory) { s.Consumer("last").initial.resume = 11 }, "above the last sequence 10"},
+		{"initial", func(s *Stream, _ *Memory) { s.Consumer("last").initial.Renew([]uint64{77}) }, "message 77 is to be delivered at first"},
+		{"resume", func(s *Stream, _ *Memory) { s.Consumer("last").initial.Resume = 11 }, "above the last sequence 10"},
 		{"pins", func(s *Stream, _ *Memory) { s.Consumer("all").pins = nil }, "0 pins for 1 groups"},
 		{"unneeded", func(s *Stream, _ *Memory) {
 			for _, c := range s.consumers {

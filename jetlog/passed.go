@@ -34,7 +34,7 @@ func (s *Stream) skipOver(k *command.Skip, m Messages) (Result, error) {
 	c.pending -= settled
 	if k.UpTo > c.delivered.Stream {
 		c.delivered.Stream = k.UpTo
-		c.initial.pass(k.UpTo)
+		c.initial.Pass(k.UpTo)
 		c.settleFloor()
 	}
 	return Result{Removed: s.remove(m)}, nil

@@ -283,9 +283,9 @@ func (s *Stream) append(a *arrival, meta *Meta, m Messages) {
 	}
 	switch {
 	case a.fire > 0:
-		s.schedules.set(meta.Subject, meta.Sequence, a.fire)
-	case len(s.schedules.heap) > 0:
-		s.schedules.drop(meta.Subject)
+		s.schedules.Set(meta.Subject, meta.Sequence, a.fire)
+	case s.schedules.Len() > 0:
+		s.schedules.Drop(meta.Subject)
 	}
 	s.arrived(meta.Sequence, meta.Subject)
 }

@@ -7,10 +7,6 @@ import (
 	"runnel/jetlog/config"
 )
 
-// maxSequence is the largest first sequence that somebody may ask for. It leaves more than will ever
-// be published.
-const maxSequence = 1 << 62
-
 // deleteMessage removes one message.
 func (s *Stream) deleteMessage(c *command.Delete, m Messages) (Result, error) {
 	switch {
@@ -49,7 +45,7 @@ func (s *Stream) purge(c *command.Purge, m Messages) (Result, error) {
 	}
 	upTo := s.state.Last
 	switch {
-	case c.Sequence > maxSequence:
+	case c.Sequence > command.SequenceMax:
 		return refused(config.BadRequest), nil
 	case c.Sequence > 0:
 		upTo = c.Sequence - 1
@@ -158,7 +154,7 @@ func (s *Stream) purgeBelow(upTo uint64, m Messages) (Result, error) {
 	m.RemoveRange(0, upTo, Purged)
 	s.ttl.Drop(0, upTo)
 	s.kept.Retain(func(seq uint64) bool { return seq > upTo })
-	s.schedules.goneUpTo(upTo)
+	s.schedules.GoneUpTo(upTo)
 	s.state.Messages -= messages
 	s.state.Bytes -= bytes
 	s.removed[Purged] += messages

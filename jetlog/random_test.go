@@ -14,6 +14,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/due"
 )
 
 var (
@@ -212,7 +213,7 @@ func (g *generator) publish() *command.Publish {
 		c.Put = g.put()
 		return c
 	}
-	c.Fire = jetlog.FirstFire(c.Header, g.clock)
+	c.Fire = due.FirstFire(c.Header, g.clock)
 	return c
 }
 
@@ -236,7 +237,7 @@ func (g *generator) batch() command.Command {
 			p.Header = headers.Delete(p.Header, "Nats-Msg-Id") // else most batches would have duplicates
 		}
 		p.Header = headers.Delete(headers.Delete(p.Header, "Runnel-Producer"), "Runnel-Producer-Seq")
-		p.Time, p.Put, p.Fire = g.clock, nil, jetlog.FirstFire(p.Header, g.clock)
+		p.Time, p.Put, p.Fire = g.clock, nil, due.FirstFire(p.Header, g.clock)
 		c.Members = append(c.Members, *p)
 	}
 	if n := len(c.Members); n > 0 {
@@ -253,7 +254,7 @@ func (g *generator) fire() command.Command {
 		return nil
 	}
 	d := list[g.rng.IntN(len(list))]
-	c, err := jetlog.Fire(d, max(g.clock, d.At), g.world.body)
+	c, err := due.Fire(d, max(g.clock, d.At), g.world.body)
 	if err != nil {
 		panic(err)
 	}

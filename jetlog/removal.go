@@ -24,10 +24,7 @@ type scratch struct {
 	message  Message
 	meta     Meta
 	one      [1]string
-	subject  []byte
 	due      []deadlines.Deadline
-	matched  []*interestEntry
-	round    uint64
 	// first and firstTime are the oldest message after the plan, if moved is set.
 	first     uint64
 	firstTime int64
@@ -44,9 +41,8 @@ type scratch struct {
 	failed []uint64
 	// answered is what the message acknowledges that is about to be stored.
 	answered dying
-	// Of a batch: spared is what stays for letters from then on, unkept how many that were kept go, and their bytes.
-	spared              letters.Kept
-	unkept, unkeptBytes uint64
+	// staged is what a batch does to what is kept.
+	staged letters.Staged
 }
 
 func (p *scratch) reset() {
@@ -54,7 +50,7 @@ func (p *scratch) reset() {
 	p.removals = p.removals[:0]
 	p.failed = p.failed[:0]
 	p.held, p.dying, p.answered = p.held[:0], p.dying[:0], dying{}
-	p.spared, p.unkept, p.unkeptBytes = letters.Kept{}, 0, 0
+	p.staged = letters.Staged{}
 	p.moved = false
 	p.due = p.due[:0]
 	p.counts = p.counts[:0]
@@ -164,8 +160,8 @@ func (s *Stream) remove(m Messages) uint64 {
 		if r.Expires > 0 && !reserve.Ended {
 			s.ttl.Cancel(r.Expires, r.Sequence)
 		}
-		if len(s.schedules.heap) > 0 {
-			s.schedules.gone(r.Subject, r.Sequence)
+		if s.schedules.Len() > 0 {
+			s.schedules.Gone(r.Subject, r.Sequence)
 		}
 		s.withdraw(r)
 	}

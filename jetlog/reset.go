@@ -105,8 +105,10 @@ func (s *Stream) refusesReset(c *Consumer, seq uint64, m Messages) (string, erro
 // of the last messages of each subject those that are left, and those that were not settled.
 func (c *Consumer) lastsFrom(seq uint64, m Messages) ([]uint64, error) {
 	var lasts []uint64
-	for _, old := range slices.Concat(c.unsettled(), c.initial.live()) {
-		if old < seq || old > c.initial.resume {
+	candidates := slices.Concat(c.unsettled(), c.initial.Live())
+	slices.Sort(candidates)
+	for _, old := range slices.Compact(candidates) {
+		if old < seq || old > c.initial.Resume {
 			continue
 		}
 		meta, err := live(m, old)
@@ -115,7 +117,7 @@ func (c *Consumer) lastsFrom(seq uint64, m Messages) ([]uint64, error) {
 		}
 		// One that was delivered may be left from another filter.
 		if c.filter.Matches(meta.Subject) {
-			lasts = append(lasts, old<<1)
+			lasts = append(lasts, old)
 		}
 	}
 	return lasts, nil
@@ -132,7 +134,7 @@ func (s *Stream) resetTo(c *Consumer, seq uint64, lasts []uint64) Consumer {
 	changed.passed = nil
 	changed.letters = s.dropLetters(c.letters, seq)
 	changed.exhausted = slices.Clone(c.exhausted.UpTo(seq - 1))
-	changed.initial.list, changed.initial.gone = lasts, 0
+	changed.initial.Renew(lasts)
 	return changed
 }
 

@@ -16,7 +16,7 @@ func (s *Stream) restoreConsumer(c *command.ConsumerRestore, m Messages) (Result
 	if s.Consumer(c.Config.Name) != nil {
 		return refused(config.ConsumerExists), nil
 	}
-	if detail := unsound(c); detail != "" {
+	if detail := c.Unsound(); detail != "" {
 		return refusedWith(config.BadRequest, detail), nil
 	}
 	create := &command.ConsumerCreate{Time: c.Time, Max: c.Max, Config: c.Config}
@@ -50,41 +50,6 @@ func (s *Stream) restoreConsumer(c *command.ConsumerRestore, m Messages) (Result
 	s.lettering += consumer.lettered()
 	s.enter(consumer)
 	return Result{Created: true}, nil
-}
-
-// unsound returns what in a consumer's state contradicts itself, empty for nothing.
-func unsound(c *command.ConsumerRestore) string {
-	last := Position{c.FloorConsumer, c.FloorStream}
-	if last.Stream > c.DeliveredStream || last.Consumer > c.DeliveredConsumer || c.DeliveredStream > maxSequence {
-		return "the ack floor is above what was delivered, or that is out of range"
-	}
-	for _, d := range c.Pending {
-		if d.Sequence <= last.Stream || d.Consumer == 0 || d.Count == 0 {
-			return "pending messages are not in order"
-		}
-		last = Position{max(d.Consumer, last.Consumer), d.Sequence}
-	}
-	if last.Stream > c.DeliveredStream || last.Consumer > c.DeliveredConsumer {
-		return "pending messages were not delivered"
-	}
-	if !ascends(c.Exhausted) || len(c.Exhausted) > 0 && c.Exhausted[len(c.Exhausted)-1] > c.DeliveredStream {
-		return "exhausted messages are not in order"
-	}
-	if !ascends(c.Initial) || len(c.Initial) > 0 && c.Initial[len(c.Initial)-1] > c.Resume {
-		return "initial messages are not in order"
-	}
-	return ""
-}
-
-func ascends(list []uint64) bool {
-	last := uint64(0)
-	for _, seq := range list {
-		if seq <= last {
-			return false
-		}
-		last = seq
-	}
-	return true
 }
 
 // restoreProgress fills in what waits, and counts what is to come.
@@ -140,9 +105,10 @@ func (c *Consumer) restored(seq uint64, m Messages) (bool, error) {
 
 // restoreInitial lists what is left of the last messages that the consumer began with.
 func (s *Stream) restoreInitial(c *Consumer, from *command.ConsumerRestore, m Messages) error {
-	c.initial.resume = min(from.Resume, s.state.Last)
+	var lasts []uint64
+	c.initial.Resume = min(from.Resume, s.state.Last)
 	for _, seq := range from.Initial {
-		if seq <= c.delivered.Stream || seq > c.initial.resume {
+		if seq <= c.delivered.Stream || seq > c.initial.Resume {
 			continue
 		}
 		meta, err := m.Meta(seq)
@@ -150,9 +116,10 @@ func (s *Stream) restoreInitial(c *Consumer, from *command.ConsumerRestore, m Me
 			return err
 		}
 		if meta.Sequence != 0 && c.filter.Matches(meta.Subject) {
-			c.initial.list = append(c.initial.list, seq<<1)
+			lasts = append(lasts, seq)
 		}
 	}
+	c.initial.Renew(lasts)
 	return nil
 }
 
@@ -163,7 +130,7 @@ func (c *Consumer) Backup() *command.ConsumerRestore {
 		DeliveredConsumer: c.delivered.Consumer, DeliveredStream: c.delivered.Stream,
 		FloorConsumer: c.floor.Consumer, FloorStream: c.floor.Stream,
 		Exhausted: c.givenUp(),
-		Initial:   c.initial.live(), Resume: c.initial.resume,
+		Initial:   c.initial.Live(), Resume: c.initial.Resume,
 	}
 	out.Config.PauseUntil = nil
 	if c.pausedUntil > 0 {

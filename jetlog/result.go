@@ -3,6 +3,7 @@ package jetlog
 import (
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/sum"
 )
 
 // Result is what a command did. It is the same on every replica.
@@ -65,18 +66,6 @@ func refused(code config.Code) Result { return Result{Code: code} }
 
 func refusedWith(code config.Code, detail string) Result { return Result{Code: code, Detail: detail} }
 
-// Mixing constants: odd, with bits all over. Their values are part of what replicas compare.
-const (
-	mixFirst  = 0x9e3779b97f4a7c15
-	mixSecond = 0xd6e8feb86659fd93
-)
-
-// mix adds v to a hash.
-func mix(h, v uint64) uint64 {
-	h = (h ^ v) * mixFirst
-	return (h ^ h>>29) * mixSecond
-}
-
 // note adds a command and its result to the running hash.
 func (s *Stream) note(c command.Command, r *Result) {
 	s.applied++
@@ -86,16 +75,16 @@ func (s *Stream) note(c command.Command, r *Result) {
 			flags |= 1 << i
 		}
 	}
-	h := mix(s.hash, uint64(c.Kind())|uint64(r.Code)<<8|flags<<32)
-	h = mix(h, r.Sequence)
-	h = mix(h, uint64(s.clock))
-	h = mix(h, s.state.First)
-	h = mix(h, s.state.Last)
-	h = mix(h, s.state.Messages)
-	h = mix(h, s.state.Bytes)
-	h = mix(h, r.Removed)
+	h := sum.Mix(s.hash, uint64(c.Kind())|uint64(r.Code)<<8|flags<<32)
+	h = sum.Mix(h, r.Sequence)
+	h = sum.Mix(h, uint64(s.clock))
+	h = sum.Mix(h, s.state.First)
+	h = sum.Mix(h, s.state.Last)
+	h = sum.Mix(h, s.state.Messages)
+	h = sum.Mix(h, s.state.Bytes)
+	h = sum.Mix(h, r.Removed)
 	for _, e := range r.Exhausted {
-		h = mix(h, e.Sequence)
+		h = sum.Mix(h, e.Sequence)
 	}
 	s.hash = h
 }

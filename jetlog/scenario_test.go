@@ -20,6 +20,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/due"
 )
 
 // epoch is the time at which every stream of a scenario begins: 00:16:40.
@@ -326,7 +327,7 @@ func (w *world) publish(args []string) command.Command {
 			c.Header = headers.Add(c.Header, name, strings.ReplaceAll(value, "_", " "))
 		}
 	}
-	c.Fire = jetlog.FirstFire(c.Header, w.clock)
+	c.Fire = due.FirstFire(c.Header, w.clock)
 	return c
 }
 
@@ -614,7 +615,7 @@ func (w *world) schedules() []string {
 func (w *world) fire() []string {
 	var out []string
 	for _, d := range w.stream.DueSchedules(w.clock, 10) {
-		c, err := jetlog.Fire(d, w.clock, w.body)
+		c, err := due.Fire(d, w.clock, w.body)
 		w.must(err)
 		out = append(out, d.Subject+": "+w.describe(w.apply(c)))
 		// Once more: it has been carried out.

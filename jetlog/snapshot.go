@@ -64,7 +64,7 @@ func (s *Stream) AppendSnapshot(out []byte) []byte {
 	for _, c := range s.consumers {
 		out = c.appendSnapshot(out)
 	}
-	out = s.schedules.appendSnapshot(out)
+	out = s.schedules.AppendSnapshot(out)
 	out = codec.AppendUint(out, s.lostBytes)
 	out = s.appendChores(out)
 	out = s.origins.AppendSnapshot(out)
@@ -134,7 +134,7 @@ func Restore(data []byte) (*Stream, error) {
 	}
 	sound := true
 	if version >= 2 {
-		sound = s.schedules.read(&r)
+		sound = s.schedules.Restore(&r)
 		s.lostBytes = r.Uint()
 		s.readChores(&r)
 	}

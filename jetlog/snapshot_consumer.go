@@ -27,30 +27,14 @@ func (c *Consumer) appendSnapshot(out []byte) []byte {
 	out = codec.AppendUint(out, c.pending)
 	out = codec.AppendInt(out, c.pausedUntil)
 	out = c.acks.AppendSnapshot(out)
-	out = appendSequences(out, c.exhausted)
-	out = codec.AppendUint(out, c.initial.resume)
-	out = appendSequences(out, c.initial.live())
+	out = codec.AppendUints(out, c.exhausted)
+	out = codec.AppendUint(out, c.initial.Resume)
+	out = codec.AppendUints(out, c.initial.Live())
 	out = codec.AppendUint(out, uint64(len(c.pins)))
 	for _, p := range c.pins {
 		out = codec.AppendInt(codec.AppendBytes(out, p.id), p.since)
 	}
 	return out
-}
-
-func appendSequences(out []byte, list []uint64) []byte {
-	out = codec.AppendUint(out, uint64(len(list)))
-	for _, seq := range list {
-		out = codec.AppendUint(out, seq)
-	}
-	return out
-}
-
-func readSequences(r *codec.Reader) []uint64 {
-	var list []uint64
-	for range r.Count(1) {
-		list = append(list, r.Uint())
-	}
-	return list
 }
 
 // readConsumer reads a consumer; others are those that it may have a configuration in common with.
@@ -72,18 +56,17 @@ func readConsumer(r *codec.Reader, others ...*Consumer) (*Consumer, error) {
 	c.lastDelivered, c.lastAcked = r.Int(), r.Int()
 	c.pending, c.pausedUntil = r.Uint(), r.Int()
 	sound := c.acks.Restore(r)
-	c.exhausted = readSequences(r)
-	c.initial.resume = r.Uint()
-	for _, seq := range readSequences(r) {
-		c.initial.list = append(c.initial.list, seq<<1)
-	}
+	c.exhausted = r.Uints()
+	c.initial.Resume = r.Uint()
+	lasts := r.Uints()
+	c.initial.Renew(lasts)
 	for range r.Count(2) {
 		c.pins = append(c.pins, pin{id: r.String(), since: r.Int()})
 	}
 	if err := r.Err(); err != nil {
 		return nil, fmt.Errorf("snapshot: consumer %q: %w", c.name, err)
 	}
-	sound = sound && slices.IsSorted(c.exhausted) && slices.IsSorted(c.initial.list) &&
+	sound = sound && slices.IsSorted(c.exhausted) && slices.IsSorted(lasts) &&
 		len(c.pins) == len(c.config.PriorityGroups) && c.name != ""
 	if !sound {
 		return nil, fmt.Errorf("consumer %q: %w", c.name, errSnapshot)

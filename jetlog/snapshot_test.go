@@ -16,6 +16,7 @@ import (
 	"runnel/jetlog/codec"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/due"
 	"runnel/jetlog/origin"
 )
 
@@ -74,7 +75,7 @@ func later(t testing.TB) (*jetlog.Stream, *jetlog.Memory) {
 	for i, pattern := range []string{"@every 1h", "@hourly"} {
 		header := headers.Build(headers.Field{Name: "Nats-Schedule", Value: pattern}, headers.Field{Name: "Nats-Schedule-Target", Value: "s.a"})
 		subject := fmt.Sprintf("s.later.%d", i)
-		mustApply(t, s, m, &command.Publish{Time: now, Subject: subject, Header: header, Fire: jetlog.FirstFire(header, now)})
+		mustApply(t, s, m, &command.Publish{Time: now, Subject: subject, Header: header, Fire: due.FirstFire(header, now)})
 	}
 	mustApply(t, s, m, &command.Copy{Time: now, From: s.State().Last + 1, Through: s.State().Last + 5})
 	if err := s.Check(m); err != nil {

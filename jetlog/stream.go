@@ -5,10 +5,11 @@ import (
 	"runnel/jetlog/causes"
 	"runnel/jetlog/config"
 	"runnel/jetlog/deadlines"
+	"runnel/jetlog/due"
+	"runnel/jetlog/interest"
 	"runnel/jetlog/letters"
 	"runnel/jetlog/origin"
 	"runnel/jetlog/producers"
-	"runnel/subjects"
 )
 
 // State is what a stream says about itself.
@@ -40,7 +41,7 @@ type Stream struct {
 	applied, hash uint64
 
 	ttl       deadlines.Expiries
-	schedules schedules
+	schedules due.Table
 	// chores are what commands have left to be done, in their order.
 	chores []chore
 	// aged is a sequence below which no live message ages: they are all exempt.
@@ -59,7 +60,7 @@ type Stream struct {
 	// incarnations counts how often a consumer was created or reset.
 	incarnations uint64
 	// interest has the filters of all consumers.
-	interest *subjects.Tree[*Consumer]
+	interest interest.Table[*Consumer]
 	// strays is how many consumers have messages to be acknowledged that their filter may no longer
 	// match.
 	strays int
@@ -78,7 +79,7 @@ func New(id uint64, cfg config.Stream, created int64) *Stream {
 		s.state.Last = cfg.FirstSequence - 1
 	}
 	s.state.First = s.state.Last + 1
-	s.interest = subjects.NewTree[*Consumer]()
+	s.interest = interest.New[*Consumer]()
 	return s
 }
 

@@ -1,5 +1,7 @@
 package subjects
 
+import "slices"
+
 // Match reports whether a message with the given subject goes to those who
 // asked for pattern. The subject is taken literally, wildcard signs included. A
 // subject with an empty token matches nothing, and an invalid pattern is matched
@@ -47,6 +49,13 @@ func Subset(a, b string) bool {
 		}
 	}
 	return false
+}
+
+// OverlapAny reports whether some literal subject matches one pattern of each list.
+func OverlapAny(a, b []string) bool {
+	return slices.ContainsFunc(a, func(x string) bool {
+		return slices.ContainsFunc(b, func(y string) bool { return Overlap(x, y) })
+	})
 }
 
 // Overlap reports whether some subject matches both patterns. It is false when

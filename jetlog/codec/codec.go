@@ -34,6 +34,15 @@ func AppendInt[T ~int | ~int64](out []byte, n T) []byte {
 	return binary.AppendVarint(out, int64(n))
 }
 
+// AppendUints appends a list.
+func AppendUints(out []byte, list []uint64) []byte {
+	out = AppendUint(out, uint64(len(list)))
+	for _, n := range list {
+		out = AppendUint(out, n)
+	}
+	return out
+}
+
 // AppendBool appends one byte.
 func AppendBool(out []byte, b bool) []byte {
 	if b {
@@ -134,6 +143,15 @@ func (r *Reader) Bytes() []byte {
 
 // String reads a byte string as a copy.
 func (r *Reader) String() string { return string(r.Bytes()) }
+
+// Uints reads a list, nil if it is empty.
+func (r *Reader) Uints() []uint64 {
+	var list []uint64
+	for range r.Count(1) {
+		list = append(list, r.Uint())
+	}
+	return list
+}
 
 // Count reads the length of a list whose items take at least itemBytes each. What cannot be there
 // in the bytes that are left is damage, so nobody makes room for it.

@@ -3,6 +3,7 @@ package codec_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,5 +78,19 @@ func TestDamage(t *testing.T) {
 				t.Errorf("the first damage is not kept: %v", got)
 			}
 		})
+	}
+}
+
+func TestUints(t *testing.T) {
+	for _, list := range [][]uint64{nil, {0}, {3, 1 << 60, 2}} {
+		data := codec.AppendUints(nil, list)
+		r := codec.NewReader(data)
+		if got := r.Uints(); !slices.Equal(got, list) || r.End() != nil {
+			t.Errorf("got %v, %v, want %v", got, r.End(), list)
+		}
+		r = codec.NewReader(data[:len(data)-1])
+		if r.Uints(); r.Err() == nil {
+			t.Errorf("%v: a list that is cut off is read", list)
+		}
 	}
 }

@@ -91,3 +91,42 @@ func readSequences(r *codec.Reader) []uint64 {
 	}
 	return list
 }
+
+// SequenceMax is the largest sequence that somebody may ask for. It leaves more than will ever be published.
+const SequenceMax = 1 << 62
+
+// Unsound returns what in the state contradicts itself, empty for nothing.
+func (c *ConsumerRestore) Unsound() string {
+	stream, consumer := c.FloorStream, c.FloorConsumer
+	if stream > c.DeliveredStream || consumer > c.DeliveredConsumer || c.DeliveredStream > SequenceMax {
+		return "the ack floor is above what was delivered, or that is out of range"
+	}
+	for _, d := range c.Pending {
+		if d.Sequence <= stream || d.Consumer == 0 || d.Count == 0 {
+			return "pending messages are not in order"
+		}
+		stream, consumer = d.Sequence, max(d.Consumer, consumer)
+	}
+	if stream > c.DeliveredStream || consumer > c.DeliveredConsumer {
+		return "pending messages were not delivered"
+	}
+	if !ascends(c.Exhausted, c.DeliveredStream) {
+		return "exhausted messages are not in order"
+	}
+	if !ascends(c.Initial, c.Resume) {
+		return "initial messages are not in order"
+	}
+	return ""
+}
+
+// ascends reports whether sequences ascend from 1 on and are not above a limit.
+func ascends(list []uint64, limit uint64) bool {
+	last := uint64(0)
+	for _, seq := range list {
+		if seq <= last || seq > limit {
+			return false
+		}
+		last = seq
+	}
+	return true
+}

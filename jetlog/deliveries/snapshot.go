@@ -22,11 +22,7 @@ func (t *Table) AppendSnapshot(out []byte) []byte {
 		queued = append(queued, seq)
 		return true
 	})
-	out = codec.AppendUint(out, uint64(len(queued)))
-	for _, seq := range queued {
-		out = codec.AppendUint(out, seq)
-	}
-	return out
+	return codec.AppendUints(out, queued)
 }
 
 // Restore fills an empty table with what AppendSnapshot has written, and reports whether it is in order. What is noted is
@@ -44,8 +40,8 @@ func (t *Table) Restore(r *codec.Reader) bool {
 		stream, consumer = d.Sequence, d.Consumer
 		t.Add(d, 0)
 	}
-	for range r.Count(1) {
-		d := t.Find(r.Uint())
+	for _, seq := range r.Uints() {
+		d := t.Find(seq)
 		if d == nil || d.ticket != 0 {
 			return false
 		}

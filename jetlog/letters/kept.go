@@ -39,9 +39,6 @@ func (k *Kept) Has(seq uint64) bool {
 // Len returns how many messages are kept.
 func (k *Kept) Len() int { return len(k.of) }
 
-// Bytes returns what they count for.
-func (k *Kept) Bytes() uint64 { return k.bytes }
-
 // Add takes a message in. Of one that is kept only the end of its time to live is new.
 func (k *Kept) Add(seq uint64, r Reserve) {
 	if old, kept := k.of[seq]; kept {
@@ -110,4 +107,27 @@ func (k *Kept) Restore(r *codec.Reader) bool {
 		seq = next
 	}
 	return true
+}
+
+// Staged is what a batch that is being planned does to what is kept. The zero value does nothing.
+type Staged struct {
+	spared          Kept
+	gone, goneBytes uint64
+}
+
+// Spare notes that a message is kept from now on.
+func (g *Staged) Spare(seq, bytes uint64) { g.spared.Add(seq, Reserve{Bytes: bytes}) }
+
+// Go notes that one that was kept goes.
+func (g *Staged) Go(bytes uint64) {
+	g.gone++
+	g.goneBytes += bytes
+}
+
+// Has reports whether a message was spared.
+func (g *Staged) Has(seq uint64) bool { return g.spared.Has(seq) }
+
+// Count returns how many messages are kept then, and what they count for.
+func (g *Staged) Count(k *Kept) (messages, bytes uint64) {
+	return uint64(k.Len()+g.spared.Len()) - g.gone, k.bytes + g.spared.bytes - g.goneBytes
 }

@@ -10,6 +10,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/due"
 	"runnel/server/jetstream/alarm"
 	"runnel/server/jetstream/clock"
 )
@@ -190,7 +191,7 @@ func (k *Keeper) due() (fires []*command.Fire, err error) {
 	err = k.cfg.Log.View(func(state *jetlog.Stream, messages jetlog.Messages) error {
 		var errs []error
 		for _, d := range state.DueSchedules(now, firedAtOnce) {
-			fire, err := jetlog.Fire(d, now, messages)
+			fire, err := due.Fire(d, now, messages)
 			if err != nil {
 				errs = append(errs, err)
 				continue

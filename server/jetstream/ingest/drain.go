@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"runnel/headers"
-	"runnel/jetlog"
 	"runnel/jetlog/command"
+	"runnel/jetlog/due"
 	"runnel/server/jetstream/api"
 )
 
@@ -194,7 +194,7 @@ func (s *Stream) publish(r *record, m *marks) command.Publish {
 	}
 	c := command.Publish{Time: r.at, Subject: r.subject, Header: r.header, Payload: r.payload, Put: r.put, Cause: r.cause}
 	if m.schedule {
-		c.Fire = jetlog.FirstFire(r.header, r.at)
+		c.Fire = due.FirstFire(r.header, r.at)
 	}
 	return c
 }

@@ -17,6 +17,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/due"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/backup"
 )
@@ -148,7 +149,7 @@ func (b *rebuilding) keep(c *backup.Consumer) error {
 func (b *rebuilding) add(m *jetlog.Message) error {
 	c := command.Copied{Sequence: m.Sequence, Time: m.Time, Subject: m.Subject, Header: m.Header, Payload: m.Payload}
 	if b.Final.AllowSchedules {
-		c.Fire = jetlog.FirstFire(m.Header, b.Now())
+		c.Fire = due.FirstFire(m.Header, b.Now())
 	}
 	b.batch = append(b.batch, c)
 	b.bytes += len(m.Subject) + len(m.Header) + len(m.Payload)
