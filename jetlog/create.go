@@ -1,7 +1,6 @@
 package jetlog
 
 import (
-	"encoding/json"
 	"errors"
 	"slices"
 
@@ -135,7 +134,7 @@ func (s *Stream) updateConsumer(c *Consumer, u *command.ConsumerCreate, m Messag
 	next := u.Config
 	next.PauseUntil = c.config.PauseUntil
 	now := c.Config()
-	if same(&now, &next) {
+	if config.Same(&now, &next) {
 		return Result{}, nil
 	}
 	if u.Action == command.CreateOnly {
@@ -168,13 +167,6 @@ func (s *Stream) updateConsumer(c *Consumer, u *command.ConsumerCreate, m Messag
 	}
 	s.reconfigure(c, &next, own)
 	return Result{Removed: s.remove(m)}, nil
-}
-
-// same reports whether two configurations ask for the same.
-func same(a, b *config.Consumer) bool {
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
-	return errX == nil && errY == nil && string(x) == string(y)
 }
 
 // reconfigure commits a configuration whose filter is entered already.

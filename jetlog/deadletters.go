@@ -162,17 +162,12 @@ func (s *Stream) planReleased(c *Consumer, m Messages) error {
 	return nil
 }
 
-// limited reports whether it is an age or a limit that a message goes by, and nobody's will.
-func limited(r Reason) bool {
-	return r == TTL || r == LimitAge || r == LimitMessages || r == LimitBytes || r == LimitSubject
-}
-
 // hold takes out of a plan what ages and limits remove although a consumer has a letter of it, or will have one: an answer
 // to its delivery was awaited. The plan is in order.
 func (s *Stream) hold() {
 	p := &s.scratch
 	p.removals = slices.DeleteFunc(p.removals, func(r removal) bool {
-		if !limited(r.reason) {
+		if !r.reason.Limits() {
 			return false
 		}
 		held := false
@@ -301,7 +296,7 @@ func (s *Stream) checkLetters(lives []Meta, wrong func(string, ...any)) {
 		wrong("%d consumers keep letters, counted %d", s.lettering, lettering)
 	}
 	for seq, r := range s.kept.All {
-		if !live[seq] || !has[seq] || !limited(Reason(r.Why)) {
+		if !live[seq] || !has[seq] || !Reason(r.Why).Limits() {
 			wrong("message %d is kept as %+v", seq, r)
 		}
 	}

@@ -57,6 +57,11 @@ const (
 // Reasons is how many reasons there are.
 const Reasons = int(Lost) + 1
 
+// Limits reports whether it is an age or a limit that a message goes by, and nobody's will.
+func (r Reason) Limits() bool {
+	return r == TTL || r == LimitAge || r == LimitMessages || r == LimitBytes || r == LimitSubject
+}
+
 // String returns the name under which removals are counted.
 func (r Reason) String() string {
 	switch r {

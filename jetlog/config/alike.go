@@ -1,6 +1,9 @@
 package config
 
-import "reflect"
+import (
+	"encoding/json"
+	"reflect"
+)
 
 // Form says how the name and the filters of a consumer are written in its configuration.
 type Form struct {
@@ -41,3 +44,10 @@ func (f Form) Of(common *Consumer, name string, filters []string) Consumer {
 
 // Alike reports whether two configurations are the same in every respect.
 func Alike(a, b *Consumer) bool { return a == b || reflect.DeepEqual(a, b) }
+
+// Same reports whether two configurations, normalised both, ask for the same.
+func Same(a, b *Consumer) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && string(x) == string(y)
+}

@@ -32,7 +32,7 @@ func (c Consumer) Normalized(stream *Stream, limits Limits, pedantic bool) (Cons
 	c.Metadata = maps.Clone(c.Metadata)
 	steps := [...]func(*Consumer) error{
 		(*Consumer).normalizeNames,
-		(*Consumer).checkOwn,
+		func(c *Consumer) error { return c.checkOwn(stream) },
 		func(c *Consumer) error { c.normalizeFlowAck(pedantic); return nil },
 		func(c *Consumer) error { return c.normalizeAck(pedantic) },
 		func(c *Consumer) error { return c.normalizeAckPending(stream, limits, pedantic) },

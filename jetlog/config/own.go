@@ -80,8 +80,11 @@ func refuseOwn(key, why string) error {
 	return refuseWith(ConsumerUpdateRefused, "metadata "+strconv.Quote(key)+" "+why)
 }
 
-// checkOwn looks at what a consumer's metadata asks for.
-func (c *Consumer) checkOwn() error {
-	_, err := c.Own()
+// checkOwn looks at what the metadata of a consumer of the stream ask for.
+func (c *Consumer) checkOwn(stream *Stream) error {
+	own, err := c.Own()
+	if err == nil && own.DeadLetter == stream.Name && own.DeadLetter != "" {
+		return refuseOwn(MetadataDeadLetter, "needs another stream than the consumer's own")
+	}
 	return err
 }

@@ -27,14 +27,20 @@ func TestOwnMetadata(t *testing.T) {
 func TestOwnMetadataOfConsumers(t *testing.T) {
 	const policy = `"metadata":{"runnel.retry":"exponential,min=1s"}`
 	for given, wrong := range map[string]string{
-		`{"ack_policy":"explicit","metadata":{"runnel.retries":"x"}}`:      `"runnel.retries" is not known`,
-		`{"ack_policy":"explicit",` + policy + `}`:                         "",
-		`{"ack_policy":"explicit","metadata":{"runnel.retry":"often"}}`:    "cannot be followed",
-		`{"ack_policy":"explicit","metadata":{"runnel.retry":""}}`:         "cannot be followed",
-		`{"ack_policy":"all",` + policy + `}`:                              "needs ack_policy explicit",
-		`{"ack_policy":"none",` + policy + `}`:                             "needs ack_policy explicit",
-		`{"ack_policy":"explicit","backoff":[1000000000],` + policy + `}`:  "leave one of them out",
-		`{"ack_policy":"explicit","metadata":{"my.runnel.retry":"often"}}`: "",
+		`{"ack_policy":"explicit","metadata":{"runnel.retries":"x"}}`:                                                           `"runnel.retries" is not known`,
+		`{"ack_policy":"explicit",` + policy + `}`:                                                                              "",
+		`{"ack_policy":"explicit","metadata":{"runnel.retry":"often"}}`:                                                         "cannot be followed",
+		`{"ack_policy":"explicit","metadata":{"runnel.retry":""}}`:                                                              "cannot be followed",
+		`{"ack_policy":"all",` + policy + `}`:                                                                                   "needs ack_policy explicit",
+		`{"ack_policy":"none",` + policy + `}`:                                                                                  "needs ack_policy explicit",
+		`{"ack_policy":"explicit","backoff":[1000000000],` + policy + `}`:                                                       "leave one of them out",
+		`{"ack_policy":"explicit","metadata":{"runnel.dead_letter":"DEAD"}}`:                                                    "",
+		`{"ack_policy":"explicit","metadata":{"runnel.dead_letter":""}}`:                                                        "needs the name of a stream",
+		`{"ack_policy":"explicit","metadata":{"runnel.dead_letter":"A.B"}}`:                                                     "needs the name of a stream",
+		`{"ack_policy":"all","metadata":{"runnel.dead_letter":"DEAD"}}`:                                                         "needs ack_policy explicit",
+		`{"ack_policy":"explicit","metadata":{"runnel.dead_letter":"S"}}`:                                                       "another stream than the consumer's own",
+		`{"ack_policy":"explicit","metadata":{"runnel.dead_letter":"DEAD","runnel.key":"token:1","runnel.key_failed":"block"}}`: "leave one of them out",
+		`{"ack_policy":"explicit","metadata":{"my.runnel.retry":"often"}}`:                                                      "",
 
 		`{"ack_policy":"explicit","metadata":{"runnel.key":"token:2","runnel.key_failed":"block"}}`: "",
 		`{"ack_policy":"explicit","metadata":{"runnel.key":"customer"}}`:                            `metadata "runnel.key" cannot be followed: not a key expression: "customer"; write token:2`,

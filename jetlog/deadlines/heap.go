@@ -1,11 +1,7 @@
 // Package deadlines orders sequences by when something has to happen to them. It knows no clock.
 package deadlines
 
-import (
-	"cmp"
-	"math"
-	"time"
-)
+import "cmp"
 
 // Deadline is when something has to happen to a sequence, in nanoseconds since 1970.
 type Deadline struct {
@@ -16,15 +12,6 @@ type Deadline struct {
 // Compare orders deadlines by time, those of one time by sequence.
 func Compare(a, b Deadline) int {
 	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Sequence, b.Sequence))
-}
-
-// Later returns the time that is d after at, both in nanoseconds; the last that there is when it would be
-// beyond all counting, since who asks for the longest wait means one without end. d must not be negative.
-func Later(at int64, d time.Duration) int64 {
-	if at > math.MaxInt64-int64(d) {
-		return math.MaxInt64
-	}
-	return at + int64(d)
 }
 
 func (d Deadline) before(e Deadline) bool {

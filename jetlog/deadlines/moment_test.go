@@ -1,11 +1,11 @@
-package jetlog_test
+package deadlines_test
 
 import (
 	"math"
 	"testing"
 	"time"
 
-	"runnel/jetlog"
+	"runnel/jetlog/deadlines"
 )
 
 func TestLater(t *testing.T) {
@@ -14,7 +14,7 @@ func TestLater(t *testing.T) {
 		{0, 0, 0}, {5, 7, 12}, {most, 0, most}, {most, 1, most}, {most - 7, 7, most}, {most - 7, 8, most}, {1, most, most}, {0, most, most}, {-5, most, most - 5},
 	}
 	for _, tt := range tests {
-		if got := jetlog.Later(tt.at, time.Duration(tt.d)); got != tt.want {
+		if got := deadlines.Later(tt.at, time.Duration(tt.d)); got != tt.want {
 			t.Errorf("%d after %d: got %d, want %d", tt.d, tt.at, got, tt.want)
 		}
 	}
@@ -27,7 +27,7 @@ func TestNanoseconds(t *testing.T) {
 		time.Unix(0, 0): 0, time.Unix(0, math.MaxInt64): math.MaxInt64, time.Unix(0, math.MinInt64): math.MinInt64,
 		day(2200): day(2200).UnixNano(), day(1700): day(1700).UnixNano(),
 	} {
-		if got := jetlog.Nanoseconds(when); got != want {
+		if got := deadlines.Nanoseconds(when); got != want {
 			t.Errorf("%v: got %d, want %d", when, got, want)
 		}
 	}
