@@ -237,7 +237,7 @@ var layers = []layer{
 }
 
 // testMay is what the tests of every package may import besides the package's own row.
-const testMay = "client/documenttest subjects headers conf jetlog/vfs jetlog/store jetlog/rescue server server/servertest cluster/transport/transporttest cluster/meta/metatest chaos/history chaos/check chaos/judge chaos/network chaos/process/processtest"
+const testMay = "client/documenttest cluster/rigtest subjects headers conf jetlog/vfs jetlog/store jetlog/rescue server server/servertest cluster/transport/transporttest cluster/meta/metatest chaos/history chaos/check chaos/judge chaos/network chaos/process/processtest"
 
 // Limits. The aims are lower and stand in CONTRIBUTING.md.
 const (
