@@ -164,6 +164,15 @@ func (c *Consumer) checkPassed(live map[uint64]bool, wrong func(string, ...any))
 // place, and are not settled. The slice must not be changed.
 func (c *Consumer) Exhausted() []uint64 { return c.exhausted }
 
+// Due returns when the answer to a delivery is due, or when it has rested, in nanoseconds since 1970; 0 for never, and for what
+// is to be delivered again now.
+func (c *Consumer) Due(seq uint64) int64 {
+	if d := c.acks.Find(seq); d != nil {
+		return d.Deadline
+	}
+	return 0
+}
+
 // GivenUp reports whether a message is one of these.
 func (c *Consumer) GivenUp(seq uint64) bool { return c.exhausted.Has(seq) }
 

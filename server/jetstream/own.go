@@ -6,6 +6,7 @@ import (
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
 	"runnel/server/jetstream/explain"
+	"runnel/server/jetstream/keys"
 	"runnel/server/jetstream/lag"
 	"runnel/server/jetstream/own"
 )
@@ -15,6 +16,7 @@ var (
 	ownHandlers = map[api.Endpoint]own.Handler{
 		api.CallConsumerLag:     lag.Consumer,
 		api.CallConsumerExplain: explain.Consumer,
+		api.CallConsumerKeys:    keys.Consumer,
 	}
 	ownGatherers = map[api.Endpoint]own.Gatherer{
 		api.CallLag: lag.Account(),

@@ -86,6 +86,30 @@ func TestPatternKeyFailed(t *testing.T) {
 		if want := append(slices.Clone(after), 3); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Compact(want)) {
 			t.Errorf("%s: got %v, want %v", failed, got, want)
 		}
+		var keys struct {
+			InFlight int    `json:"in_flight"`
+			Blocked  int    `json:"blocked"`
+			Waiting  uint64 `json:"waiting"`
+			Failed   string `json:"key_failed"`
+			Keys     []struct {
+				Key, State string
+				Seq        uint64
+				Behind     int
+			}
+		}
+		if code := own(t, s.conn, "CONSUMER.KEYS.S.c", "", &keys); code != 0 {
+			t.Fatalf("keys: code %d", code)
+		}
+		s.consumer("S", "plain", `"ack_policy":"explicit"`)
+		if code := own(t, s.conn, "CONSUMER.KEYS.S.plain", "", nil); code != 11030 {
+			t.Errorf("keys of a consumer without: code %d, want 11030", code)
+		}
+		text := fmt.Sprintf("%s: %d in flight, %d blocked, %d wait, %v", keys.Failed, keys.InFlight, keys.Blocked, keys.Waiting, keys.Keys)
+		if want := map[string]string{
+			"skip": "skip: 2 in flight, 0 blocked, 1 wait, [{b in_flight 3 1} {a in_flight 2 0}]", "block": "block: 1 in flight, 1 blocked, 2 wait, [{a blocked 1 1} {b in_flight 3 1}]",
+		}[failed]; text != want {
+			t.Errorf("got %s, want %s", text, want)
+		}
 		if failed == "block" {
 			s.must("STREAM.MSG.DELETE.S", `{"seq":1}`, nil)
 			if m := s.next("S", "c", 1)[0]; metadata(m).Sequence.Stream != 2 {

@@ -51,6 +51,7 @@ const (
 	CallLag
 	CallConsumerLag
 	CallConsumerExplain
+	CallConsumerKeys
 	endpoints
 )
 
@@ -132,6 +133,7 @@ var rows = [endpoints]row{
 	CallLag:             {words: "LAG", kind: "lag", body: bodyObject, flags: own, empty: newAnswer[LagAnswer]},
 	CallConsumerLag:     {words: "CONSUMER.LAG", parts: "sc", kind: "consumer_lag", flags: own, empty: newAnswer[ConsumerLagAnswer]},
 	CallConsumerExplain: {words: "CONSUMER.EXPLAIN", parts: "sc", kind: "consumer_explain", flags: own, empty: newAnswer[ExplainAnswer]},
+	CallConsumerKeys:    {words: "CONSUMER.KEYS", parts: "sc", kind: "consumer_keys", body: bodyObject, flags: own, empty: newAnswer[KeysAnswer]},
 }
 
 // A prefix and typeSuffix stand around the kind of an answer in its type.

@@ -95,6 +95,7 @@ func TestParseOwnSubject(t *testing.T) {
 	}{
 		{"LAG", api.Call{Endpoint: api.CallLag}, "lag"},
 		{"CONSUMER.LAG.S.C", api.Call{Endpoint: api.CallConsumerLag, Stream: "S", Consumer: "C"}, "consumer_lag"},
+		{"CONSUMER.KEYS.S.C", api.Call{Endpoint: api.CallConsumerKeys, Stream: "S", Consumer: "C"}, "consumer_keys"},
 		{"CONSUMER.EXPLAIN.S.C", api.Call{Endpoint: api.CallConsumerExplain, Stream: "S", Consumer: "C"}, "consumer_explain"},
 	}
 	seen := map[api.Endpoint]bool{}

@@ -68,6 +68,7 @@ type session struct {
 	started uint64 // flights that were ever put into the outbox
 	landed  uint64 // of these, those that are done
 	settles []settle
+	asked   []asked
 	writing retry            // of commands
 	reading retry            // of messages
 	samples map[uint64]int64 // when a message was last sent, for samples
@@ -102,6 +103,7 @@ type mailbox struct {
 	landings []landing
 	flows    []flow
 	settles  []chan struct{}
+	asked    []asked
 	news     bool // there may be something to send for a reason that is not in here
 	rang     bool // the timer did
 	update   bool // the configuration, or the place, may have changed
@@ -124,9 +126,10 @@ func (b *mailbox) clear() {
 	clear(b.landings)
 	clear(b.flows)
 	clear(b.settles)
+	clear(b.asked)
 	*b = mailbox{
 		answers: b.answers[:0], requests: b.requests[:0], landings: b.landings[:0], flows: b.flows[:0],
-		settles: b.settles[:0],
+		settles: b.settles[:0], asked: b.asked[:0],
 	}
 }
 

@@ -114,6 +114,7 @@ func (t *turn) work(box *mailbox) {
 	t.lapse()
 	t.deliver()
 	t.afterwards()
+	t.showKeys(box.asked)
 	t.settle(box.settles)
 }
 
@@ -341,7 +342,7 @@ func (t *turn) rest() {
 // idle reports whether there is nothing in the session.
 func (s *session) idle() bool {
 	return len(s.waiting.list) == 0 && len(s.flights) == 0 && len(s.outbox) == 0 && len(s.unnoted) == 0 &&
-		len(s.settles) == 0 && len(s.samples) == 0 && s.writing.at == 0 && s.reading.at == 0
+		len(s.settles) == 0 && len(s.asked) == 0 && len(s.samples) == 0 && s.writing.at == 0 && s.reading.at == 0
 }
 
 // setTimer lets the timer ring when there has to be another turn. One that rings too early does no harm.
