@@ -96,19 +96,19 @@ type order struct {
 	Number int
 }
 
-// log is what handlers have seen.
-type log struct {
+// journal is what handlers have seen.
+type journal struct {
 	mu   sync.Mutex
 	list []string
 }
 
-func (l *log) add(format string, args ...any) {
+func (l *journal) add(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.list = append(l.list, fmt.Sprintf(format, args...))
 }
 
-func (l *log) String() string {
+func (l *journal) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Join(l.list, ", ")
@@ -145,7 +145,7 @@ func TestProcess(t *testing.T) {
 // TestProcessFailures lets messages fail in every way.
 func TestProcessFailures(t *testing.T) {
 	s := newShop(t, nil)
-	var handled, failed log
+	var handled, failed journal
 	process(s, client.Work[string]{
 		Workers: 1,
 		Decode: func(data []byte) (string, error) {
@@ -199,7 +199,7 @@ func TestProcessProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	release := make(chan struct{})
-	var handled log
+	var handled journal
 	process(s, client.Work[string]{Workers: 2, Handle: func(_ context.Context, m *client.Message[string]) error {
 		handled.add("%s %d", m.Value, m.Deliveries)
 		<-release
@@ -345,7 +345,7 @@ func TestErrors(t *testing.T) {
 func TestProcessPublishes(t *testing.T) {
 	s := newShop(t, nil)
 	s.stream(jetstream.StreamConfig{Name: "BILLS", Subjects: []string{"bills.>"}, AllowAtomicPublish: true})
-	var failed log
+	var failed journal
 	end := process(s, client.Work[string]{
 		Workers: 2,
 		Handle: func(_ context.Context, m *client.Message[string]) error {
