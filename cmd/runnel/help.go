@@ -42,6 +42,11 @@ var chaosHelp string
 //go:embed help_lag.txt
 var lagHelp string
 
+// keyHelp is what runnel key -h prints before its flags.
+//
+//go:embed help_key.txt
+var keyHelp string
+
 // explainHelp is what runnel explain -h prints before its flags.
 //
 //go:embed help_explain.txt

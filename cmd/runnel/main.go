@@ -44,6 +44,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return explainCommand(ctx, args[1:], stdout, stderr)
 	case "healthcheck":
 		return healthCommand(ctx, args[1:], stderr)
+	case "key":
+		return keyCommand(ctx, args[1:], stdout, stderr)
 	case "lag":
 		return lagCommand(ctx, args[1:], stdout, stderr)
 	case "soak":

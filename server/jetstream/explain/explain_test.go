@@ -67,6 +67,7 @@ func TestExplain(t *testing.T) {
 		{"replay", stalled(delivery.Replaying, until), "replay", []string{"original", "1m30s"}, ""},
 		{"waits", stalled(delivery.Backoff, until, func(f *explain.Facts) { f.Resting = 2 }), "backoff", []string{"3 messages wait", "2 of them failed", "1m30s"}, "workers"},
 		{"slow", stalled(delivery.SlowClient), "slow_client", []string{"does not take"}, "/connz"},
+		{"keys", stalled(delivery.KeysBusy), "keys", []string{"waits for other messages of the same keys"}, "runnel key"},
 		{"storage", stalled(delivery.Storage), "storage", []string{"cannot write"}, "/healthz"},
 		{"of another kind", stalled("new_kind"), "new_kind", []string{"new_kind"}, ""},
 		{"flows", stalled("", func(f *explain.Facts) { f.Live.Lag.Served = 12.34 }), api.ReasonDelivers, []string{"5 wait", "3 for an answer", "12.3 were processed"}, ""},

@@ -54,6 +54,7 @@ func stalls() map[delivery.Stall]func(*Facts) (text, next string) {
 		delivery.Replaying:     (*Facts).replaying,
 		delivery.Backoff:       (*Facts).waiting,
 		delivery.SlowClient:    (*Facts).slow,
+		delivery.KeysBusy:      (*Facts).behindKeys,
 		delivery.Storage:       (*Facts).unwritable,
 	}
 }
@@ -131,6 +132,13 @@ func (f *Facts) waiting() (text, next string) {
 func (f *Facts) slow() (text, next string) {
 	return "The client does not take what it was sent: too much waits on its connection.",
 		"Look whether the client hangs, or its network is slow; /connz?sort=pending shows the connection."
+}
+
+// behindKeys: of each key one message is out at most. Workers who do not answer hold up the keys of theirs, and one that has failed
+// for good may hold up its own for ever.
+func (f *Facts) behindKeys() (text, next string) {
+	return fmt.Sprintf("What is left waits for other messages of the same keys, of which %s out.", count(uint64(f.Live.Lag.Unacked), "is", "are")),
+		fmt.Sprintf("To see which keys have a message out, and what is blocked: runnel key %s %s.", f.Stream.Name, f.Consumer.Name)
 }
 
 // unwritable: the consumer's deliveries cannot be written down, or its messages not be read.
