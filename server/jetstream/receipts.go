@@ -18,13 +18,23 @@ func (t *stream) openReceipts() {
 		},
 	}
 	cfg := receipts.Config{
-		Account: a.name(), Domain: s.cfg.Domain, Local: a.origin, Exists: a.has, Now: t.clock.Now, Propose: t.log.Propose,
-		Logger: s.logger,
+		Account: a.name(), Domain: s.cfg.Domain, Local: a.origin, Now: t.clock.Now, Propose: t.log.Propose, Logger: s.logger,
+		Exists: func(id uint64) bool { return s.cfg.Store.StreamByID(id) != nil },
 	}
 	if s.cluster != nil {
 		cfg.Asker = &s.cluster.asker
 	}
 	t.receipts = receipts.Open(t.log, cfg)
+}
+
+// imports tells whether messages on a subject may come from another account.
+func (a *account) imports(subject string) bool {
+	if x := a.account.Crossings(); x != nil {
+		for range x.Sources(subject) {
+			return true
+		}
+	}
+	return false
 }
 
 // origin returns a stream whose deliveries are acknowledged, nil if it is not led here, or nothing can be decided about it.
@@ -33,16 +43,6 @@ func (a *account) origin(stream string) *receipts.Origin {
 		return t.origin
 	}
 	return nil
-}
-
-// has tells whether the store has a stream of the account with this name and id, whether it works or not.
-func (a *account) has(stream string, id uint64) bool {
-	for _, log := range a.service.cfg.Store.Streams() {
-		if log.ID() == id && log.Name() == stream && log.Account() == a.name() {
-			return true
-		}
-	}
-	return false
 }
 
 // aboutReceipts answers a question of another server about the stream's deliveries.

@@ -104,8 +104,9 @@ func (t *stream) begin() {
 		Cause: func(ack string, found ingest.Found) (*causes.Cause, *api.Error, bool) {
 			return t.receipts.Find(ack, found)
 		},
-		Owed: func() { t.receipts.Owed() },
-		Now:  t.clock.Now,
+		Imported: t.account.imports,
+		Owed:     func() { t.receipts.Owed() },
+		Now:      t.clock.Now,
 	})
 	t.deliver = s.delivery.Open(t.account.account, t.log, t.clock)
 	t.openReceipts()

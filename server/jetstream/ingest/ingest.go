@@ -99,6 +99,8 @@ type Hooks struct {
 	// Cause finds out which delivery an acknowledgement, by its subject, is for, and whether that waits for one. It returns what it
 	// knows at once; if that is not all, known is false, and it calls found later, once.
 	Cause func(ack string, found Found) (c *causes.Cause, refusal *api.Error, known bool)
+	// Imported tells whether messages on a subject may come from another account, whose clients must not acknowledge here.
+	Imported func(subject string) bool
 	// Owed is called when a message is stored that acknowledges another one: the stream may owe that now.
 	Owed func()
 	// Now is the time of the stream, in nanoseconds since 1970; nil for that of the configuration's clock.

@@ -39,9 +39,8 @@ func (s *Stream) Owed() {
 
 // payer is what the goroutine that pays knows.
 type payer struct {
-	s     *Stream
-	slow  map[causes.Source]*late
-	clock func() time.Time
+	s    *Stream
+	slow map[causes.Source]*late
 }
 
 // late is a consumer of which an attempt was in vain.
@@ -53,7 +52,7 @@ type late struct {
 
 // pay pays until nothing is owed.
 func (s *Stream) pay() {
-	p := &payer{s: s, slow: map[causes.Source]*late{}, clock: time.Now}
+	p := &payer{s: s, slow: map[causes.Source]*late{}}
 	for s.ctx.Err() == nil {
 		s.forgetKick()
 		switch due, wait := p.due(); {
@@ -96,7 +95,7 @@ func (s *Stream) sleep(d time.Duration) {
 
 // due returns what is to be paid now, by consumer, and otherwise how long until something is, negative if nothing is owed.
 func (p *payer) due() (list map[causes.Source][]uint64, wait time.Duration) {
-	now := p.clock()
+	now := p.s.cfg.Clock()
 	err := p.s.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
 		list, wait = map[causes.Source][]uint64{}, -1
 		p.s.paid.Store(state.Causes().Paid())
@@ -132,7 +131,7 @@ func (p *payer) payAll(due map[causes.Source][]uint64) {
 			p.slow[source] = l
 		}
 		paying.Go(func() {
-			paid := p.s.payOne(source, sequences, l, p.clock())
+			paid := p.s.payOne(source, sequences, l, p.s.cfg.Clock())
 			mu.Lock()
 			defer mu.Unlock()
 			done[source] = paid
@@ -149,7 +148,7 @@ func (p *payer) payAll(due map[causes.Source][]uint64) {
 			l.pause = 0
 		}
 		l.pause = min(max(2*l.pause, pauseLeast), pauseMost)
-		l.next = p.clock().Add(l.pause)
+		l.next = p.s.cfg.Clock().Add(l.pause)
 	}
 }
 
@@ -196,7 +195,7 @@ func (s *Stream) payOne(source causes.Source, sequences []uint64, l *late, now t
 // find returns the assignment of an origin, nil on a server alone, and whether there is one.
 func (s *Stream) find(source causes.Source) (*clustered.Assignment, bool) {
 	if s.cfg.Asker == nil {
-		return nil, s.cfg.Exists(source.Stream, source.ID)
+		return nil, s.cfg.Exists(source.ID)
 	}
 	a, ok := s.cfg.Asker.Cluster.Stream(s.cfg.Account, source.Stream)
 	return a, ok && a.ID == source.ID

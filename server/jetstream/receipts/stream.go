@@ -25,14 +25,15 @@ type Config struct {
 	Domain  string // of the server, empty for none
 	// Local returns a stream of the account that is led here, nil if it is not.
 	Local func(stream string) *Origin
-	// Exists tells whether there is a stream of this name and id, on a server alone.
-	Exists func(stream string, id uint64) bool
+	// Exists tells whether there is a stream with this id, on a server alone, whether it works or not.
+	Exists func(id uint64) bool
 	// Asker asks the other servers, nil on a server alone.
 	Asker *clustered.Asker
 	// Now is the time of the target, and Propose carries a command of it out.
 	Now     func() int64
 	Propose func(context.Context, command.Command) (jetlog.Result, error)
-	Logger  *slog.Logger
+	Logger  *slog.Logger     // default: nothing is logged
+	Clock   func() time.Time // default time.Now
 }
 
 // Stream is a target, on the server that leads it. Its methods are safe for concurrent use.
@@ -54,6 +55,12 @@ type Stream struct {
 
 // Open begins to pay what a stream owes.
 func Open(log Log, cfg Config) *Stream {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
 	s := &Stream{cfg: cfg, log: log, asking: map[string]*asked{}, kick: make(chan struct{}, 1)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if owes, err := s.owes(); err != nil || owes {
