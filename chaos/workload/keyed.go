@@ -6,16 +6,19 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/nats-io/nats.go"
 )
 
-// keyedLoad is W7. Neither server offers a group that is ordered by key, so it is built of what they have: each key has a consumer of
-// its own, which has one message at most on its way. That is a lease too: who has the message has the key, until it is
-// acknowledged, given back, or the ack wait is over.
+// keyedLoad is W7. Where the server knows keys, the workers share one consumer with keys. Others offer no group that is ordered by
+// key, so there it is built of what they have: each key has a consumer of its own, which has one message at most on its way. Both are
+// leases: who has the message has the key, until it is acknowledged, given back, or the ack wait is over.
 //
 // The workers go on until others have taken over in the end, so that at all times somebody asks.
 type keyedLoad struct {
 	*load
-	workers *crew
+	consumers []string
+	workers   *crew
 }
 
 func openKeyed(l *load) part { return &keyedLoad{load: l} }
@@ -23,9 +26,21 @@ func openKeyed(l *load) part { return &keyedLoad{load: l} }
 func keyedSubject(key int) string  { return fmt.Sprintf("w7.%d", key) }
 func keyedConsumer(key int) string { return fmt.Sprintf("key-%d", key) }
 
-// setup makes a consumer for each key, of which one message may be on its way.
+// setup makes the consumer with keys, or one for each key, of which one message may be on its way.
 func (w *keyedLoad) setup(ctx context.Context) error {
 	if err := w.create(ctx, w.stream(KeyedStream, "w7.>")); err != nil {
+		return err
+	}
+	shared := w.sharedBy(KeyedGroup)
+	shared.Metadata = map[string]string{"runnel.key": "token:2"}
+	if err := w.createConsumer(ctx, KeyedStream, shared); err != nil {
+		return err
+	}
+	if knows, err := w.knowsKeys(ctx); err != nil || knows {
+		w.consumers = []string{KeyedGroup}
+		return err
+	}
+	if err := w.deleteConsumer(ctx, KeyedStream, KeyedGroup); err != nil {
 		return err
 	}
 	for key := range w.cfg.Keys {
@@ -34,8 +49,24 @@ func (w *keyedLoad) setup(ctx context.Context) error {
 		if err := w.createConsumer(ctx, KeyedStream, cfg); err != nil {
 			return err
 		}
+		w.consumers = append(w.consumers, cfg.Durable)
 	}
 	return nil
+}
+
+// knowsKeys asks whether the server knows keys: one that does tells of those of a consumer. Metadata alone say nothing, since other
+// servers keep them and do nothing about them.
+func (w *keyedLoad) knowsKeys(ctx context.Context) (knows bool, err error) {
+	err = w.anywhere(ctx, func(c *client) error {
+		return c.try(ctx, "ask for keys", func(ctx context.Context) error {
+			_, err := c.nc.RequestWithContext(ctx, "$RUNNEL.API.CONSUMER.KEYS."+KeyedStream+"."+KeyedGroup, nil)
+			if knows = err == nil; errors.Is(err, nats.ErrNoResponders) {
+				return nil
+			}
+			return err
+		})
+	})
+	return knows, err
 }
 
 // run has half of the processes write, and starts a member of the group for each of the others.
@@ -43,7 +74,7 @@ func (w *keyedLoad) run(ctx context.Context) (err error) {
 	writers, workers := w.halves()
 	steady := make(chan struct{}, 1) // who puts something in is steady
 	w.workers, err = w.start(context.Background(), workers, !rated, func(ctx context.Context, c *client) {
-		m := &member{client: c}
+		m := &member{client: c, consumers: w.consumers}
 		select {
 		case steady <- struct{}{}:
 			m.steady = true
@@ -61,14 +92,15 @@ func (w *keyedLoad) run(ctx context.Context) (err error) {
 // leaves.
 type member struct {
 	*client
-	steady bool
+	consumers []string
+	steady    bool
 }
 
-// work asks for one key after the other, in an order of its own.
+// work asks one consumer after the other, in an order of its own.
 func (m *member) work(ctx context.Context) {
 	var all []*worker
-	for _, key := range m.chance.Perm(m.load.cfg.Keys) {
-		all = append(all, &worker{client: m.client, stream: KeyedStream, consumer: keyedConsumer(key), group: KeyedGroup, wait: 200 * time.Millisecond})
+	for _, n := range m.chance.Perm(len(m.consumers)) {
+		all = append(all, &worker{client: m.client, stream: KeyedStream, consumer: m.consumers[n], group: KeyedGroup, wait: 200 * time.Millisecond})
 	}
 	for n := 0; m.connected(ctx); n++ {
 		h := all[n%len(all)]
@@ -105,9 +137,9 @@ func (m *member) process(ctx context.Context, h *worker, t task) bool {
 // finish has careful workers take over from the group, key by key, and looks at what is stored: all of it, since nothing removes it.
 func (w *keyedLoad) finish(ctx context.Context) error {
 	var group sync.WaitGroup
-	all := make([]error, w.cfg.Keys)
-	for key := range w.cfg.Keys {
-		group.Go(func() { all[key] = w.empty(ctx, KeyedStream, keyedConsumer(key), KeyedGroup, 1) })
+	all := make([]error, len(w.consumers))
+	for i, consumer := range w.consumers {
+		group.Go(func() { all[i] = w.empty(ctx, KeyedStream, consumer, KeyedGroup, 1) })
 	}
 	if w.workers != nil {
 		group.Go(w.workers.end)

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -31,6 +32,18 @@ func (l *load) createConsumer(ctx context.Context, stream string, cfg jetstream.
 		return c.try(ctx, "create consumer "+cfg.Durable, func(ctx context.Context) error {
 			_, err := c.js.CreateOrUpdateConsumer(ctx, stream, cfg)
 			return err
+		})
+	})
+}
+
+// deleteConsumer deletes a consumer that the load does not need.
+func (l *load) deleteConsumer(ctx context.Context, stream, name string) error {
+	return l.anywhere(ctx, func(c *client) error {
+		return c.try(ctx, "delete consumer "+name, func(ctx context.Context) error {
+			if err := c.js.DeleteConsumer(ctx, stream, name); !errors.Is(err, jetstream.ErrConsumerNotFound) {
+				return err
+			}
+			return nil
 		})
 	})
 }

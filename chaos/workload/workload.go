@@ -124,7 +124,7 @@ func catalog() []entry {
 		{"W4", "each value is sent one to five times with the same id, at several servers", openDedup},
 		{"W5", "registers are changed by compare-and-set, and read at the leader and elsewhere", openRegisters},
 		{"W6", "keys of a bucket are put and deleted, and watchers that come and go follow them", openBucket},
-		{"W7", "workers process a group key by key, in order, with one consumer for each key since servers offer no such groups", openKeyed},
+		{"W7", "workers process a group key by key, in order: with runnel.key, or where the server does not know that with one consumer for each key", openKeyed},
 		{"W8", "atomic batches of 2 to 20 messages, some of which are never committed", openBatches},
 		{"W9", "streams that forget: by number, by age, by interest, by purges and deletes", openRetention},
 		{"W10", "streams and consumers are created, changed and deleted, always with the same few names", openMeta},
