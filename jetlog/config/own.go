@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"runnel/jetlog/breaker"
 	"runnel/jetlog/content"
 	"runnel/jetlog/keyed"
 	"runnel/jetlog/retry"
@@ -49,13 +50,15 @@ type Own struct {
 	// keeps those behind it from being delivered.
 	Key    *keyed.Expression
 	Blocks bool
+	// Breaker says when the consumer is paused since most of what is tried fails, nil for never.
+	Breaker *breaker.Policy
 	// DeadLetter is the stream that gets what the consumer gives up, empty for none.
 	DeadLetter string
 }
 
 // ownOfConsumers are the keys that are known.
 func ownOfConsumers() []string {
-	return []string{MetadataRetry, MetadataFilter, MetadataFilterFailed, MetadataKey, MetadataKeyFailed, MetadataDeadLetter}
+	return []string{MetadataRetry, MetadataFilter, MetadataFilterFailed, MetadataKey, MetadataKeyFailed, MetadataBreaker, MetadataDeadLetter}
 }
 
 // Own returns what the metadata ask for. An error is a refusal that says what is wrong with which key.
@@ -67,7 +70,7 @@ func (c *Consumer) Own() (own Own, err error) {
 	if key := foreignKey(c.Metadata, known...); key != "" {
 		return Own{}, refuseOwn(key, "is not known: what begins with runnel. and is known of consumers is "+strings.Join(known, ", "))
 	}
-	for _, read := range []func(*Own) error{c.ownRetry, c.ownFilter, c.ownKey, c.ownDeadLetter} {
+	for _, read := range []func(*Own) error{c.ownRetry, c.ownFilter, c.ownKey, c.ownBreaker, c.ownDeadLetter} {
 		if err := read(&own); err != nil {
 			return Own{}, err
 		}

@@ -48,6 +48,10 @@ func TestOwnMetadataOfConsumers(t *testing.T) {
 		`{"ack_policy":"explicit","metadata":{"runnel.key":"token:2","runnel.key_failed":"wait"}}`:  `"runnel.key_failed" is skip or block`,
 		`{"ack_policy":"explicit","metadata":{"runnel.key_failed":"skip"}}`:                         "set that too, or leave this out",
 
+		`{"ack_policy":"explicit","metadata":{"runnel.breaker":""}}`:            "",
+		`{"ack_policy":"explicit","metadata":{"runnel.breaker":"failures=50"}}`: "needs a share from 1% to 100%",
+		`{"ack_policy":"all","metadata":{"runnel.breaker":"min=5"}}`:            "needs ack_policy explicit: only then",
+
 		`{"ack_policy":"none","metadata":{"runnel.filter":"{\"a\":[1]}","runnel.filter_failed":"skip"}}`:        "",
 		`{"ack_policy":"none","metadata":{"runnel.filter":"{\"a\":1}"}}`:                                        `metadata "runnel.filter" cannot be followed: not a content filter`,
 		`{"ack_policy":"none","metadata":{"runnel.filter":"{\"a\":[1]}","runnel.filter_failed":"no"}}`:          `"runnel.filter_failed" is skip or dead_letter`,
@@ -64,7 +68,7 @@ func TestOwnMetadataOfConsumers(t *testing.T) {
 		own, err := got.Own()
 		says := func(key string) bool { return wrong == "" && strings.Contains(given, `"`+key+`":`) }
 		if err == nil && ((own.Retry != nil) != says("runnel.retry") || (own.Key != nil) != says("runnel.key") ||
-			own.Blocks != says("runnel.key_failed") || (own.Filter != nil) != says("runnel.filter") || own.FilterFails) {
+			own.Blocks != says("runnel.key_failed") || (own.Filter != nil) != says("runnel.filter") || (own.Breaker != nil) != says("runnel.breaker") || own.FilterFails) {
 			t.Errorf("%s: got %+v", given, own)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"runnel/jetlog/setting"
 )
 
 // ErrPolicy is wrapped by every error of Parse.
@@ -13,13 +15,12 @@ var ErrPolicy = errors.New("not a retry policy")
 
 // Limits of the settings.
 const (
-	textMaxBytes = 256
-	delayMin     = time.Millisecond
-	delayMax     = 720 * time.Hour
-	totalMax     = 8760 * time.Hour
-	factorMin    = 11 * one / 10
-	factorMax    = 100 * one
-	attemptsMax  = 1_000_000
+	delayMin    = time.Millisecond
+	delayMax    = 720 * time.Hour
+	totalMax    = 8760 * time.Hour
+	factorMin   = 11 * one / 10
+	factorMax   = 100 * one
+	attemptsMax = 1_000_000
 )
 
 // settings is what a policy may have, by its kind.
@@ -31,8 +32,8 @@ const (
 // Parse returns the policy that a text describes. An error wraps ErrPolicy and says what is wrong and what may
 // be there.
 func Parse(text string) (Policy, error) {
-	if len(text) > textMaxBytes {
-		return Policy{}, fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrPolicy, len(text), textMaxBytes)
+	if err := setting.Fits(text); err != nil {
+		return Policy{}, fmt.Errorf("%w: %w", ErrPolicy, err)
 	}
 	kind, rest, more := strings.Cut(text, ",")
 	var p Policy
@@ -44,21 +45,9 @@ func Parse(text string) (Policy, error) {
 	default:
 		return Policy{}, fmt.Errorf("%w: it begins with %q; write exponential,min=1s,max=5m or fixed,delay=30s", ErrPolicy, kind)
 	}
-	seen := map[string]bool{}
-	for more {
-		var setting string
-		setting, rest, more = strings.Cut(rest, ",")
-		name, value, ok := strings.Cut(setting, "=")
-		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-		if !ok {
-			return Policy{}, fmt.Errorf("%w: %q has no value; write name=value, where the names are %s", ErrPolicy, setting, p.settings())
-		}
-		if seen[name] {
-			return Policy{}, fmt.Errorf("%w: %s is there twice", ErrPolicy, name)
-		}
-		seen[name] = true
-		if err := p.set(name, value); err != nil {
-			return Policy{}, fmt.Errorf("%w: %s: %w", ErrPolicy, name, err)
+	if more {
+		if err := setting.Each(rest, p.settings(), p.set); err != nil {
+			return Policy{}, fmt.Errorf("%w: %w", ErrPolicy, err)
 		}
 	}
 	if err := p.check(); err != nil {
@@ -78,12 +67,12 @@ func (p *Policy) settings() string {
 func (p *Policy) set(name, value string) (err error) {
 	switch {
 	case name == "delay" && p.fixed:
-		p.min, err = duration(value, delayMin, delayMax)
+		p.min, err = setting.Duration(value, delayMin, delayMax)
 		p.max = p.min
 	case name == "min" && !p.fixed:
-		p.min, err = duration(value, delayMin, delayMax)
+		p.min, err = setting.Duration(value, delayMin, delayMax)
 	case name == "max" && !p.fixed:
-		p.max, err = duration(value, delayMin, delayMax)
+		p.max, err = setting.Duration(value, delayMin, delayMax)
 	case name == "factor" && !p.fixed:
 		p.factor, err = decimals(value, factorMin, factorMax)
 	case name == "jitter":
@@ -94,7 +83,7 @@ func (p *Policy) set(name, value string) (err error) {
 			err = fmt.Errorf("needs a whole number from 1 to %d; got %q", attemptsMax, value)
 		}
 	case name == "total":
-		p.total, err = duration(value, delayMin, totalMax)
+		p.total, err = setting.Duration(value, delayMin, totalMax)
 	case p.fixed:
 		err = fmt.Errorf("there is no such setting for fixed; there are %s", settingsFixed)
 	default:
@@ -109,19 +98,11 @@ func (p *Policy) check() error {
 	case p.fixed && p.min == 0:
 		return errors.New("fixed needs a delay; write fixed,delay=30s")
 	case p.min > p.max:
-		return fmt.Errorf("min=%s is longer than max=%s", short(p.min), short(p.max))
+		return fmt.Errorf("min=%s is longer than max=%s", setting.Short(p.min), setting.Short(p.max))
 	case p.total > 0 && p.total < p.min:
-		return fmt.Errorf("total=%s ends before the first delay of %s; to deliver once only, write attempts=1", short(p.total), short(p.min))
+		return fmt.Errorf("total=%s ends before the first delay of %s; to deliver once only, write attempts=1", setting.Short(p.total), setting.Short(p.min))
 	}
 	return nil
-}
-
-func duration(value string, shortest, longest time.Duration) (time.Duration, error) {
-	d, err := time.ParseDuration(value)
-	if err != nil || d < shortest || d > longest {
-		return 0, fmt.Errorf("needs a duration from %s to %s, such as 500ms, 30s, 5m or 1h; got %q", short(shortest), short(longest), value)
-	}
-	return d, nil
 }
 
 // decimals parses a number with at most three decimals.
@@ -144,32 +125,20 @@ func (t thousandths) String() string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// short writes a duration without zeros at its end: 5m instead of 5m0s.
-func short(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
-
 // String returns the policy in the form that Parse reads, with all its settings, also those that were left out:
 // so a text that was kept means the same for all time.
 func (p Policy) String() string {
 	var b strings.Builder
 	if p.fixed {
-		fmt.Fprintf(&b, "fixed,delay=%s,jitter=%s", short(p.min), p.jitter)
+		fmt.Fprintf(&b, "fixed,delay=%s,jitter=%s", setting.Short(p.min), p.jitter)
 	} else {
-		fmt.Fprintf(&b, "exponential,min=%s,max=%s,factor=%s,jitter=%s", short(p.min), short(p.max), p.factor, p.jitter)
+		fmt.Fprintf(&b, "exponential,min=%s,max=%s,factor=%s,jitter=%s", setting.Short(p.min), setting.Short(p.max), p.factor, p.jitter)
 	}
 	if p.attempts > 0 {
 		fmt.Fprintf(&b, ",attempts=%d", p.attempts)
 	}
 	if p.total > 0 {
-		fmt.Fprintf(&b, ",total=%s", short(p.total))
+		fmt.Fprintf(&b, ",total=%s", setting.Short(p.total))
 	}
 	return b.String()
 }
