@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -64,9 +65,7 @@ func (p *processor[T]) publish(ctx context.Context, list []*nats.Msg, ack string
 		last := i == len(list)-1
 		out := nats.NewMsg(m.Subject)
 		out.Data = m.Data
-		for name, values := range m.Header {
-			out.Header[name] = values
-		}
+		maps.Copy(out.Header, m.Header)
 		if batch != "" {
 			out.Header.Set(batchIDHeader, batch)
 			out.Header.Set(batchSequenceHeader, strconv.Itoa(i+1))

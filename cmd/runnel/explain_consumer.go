@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"runnel/client"
 )
@@ -56,17 +57,18 @@ func explainCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 
 // tellExplanation writes sentences, each followed by what to do.
 func tellExplanation(w io.Writer, e *client.Explanation) error {
-	text := fmt.Sprintf("%s %s\n", e.Stream, e.Consumer)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s\n", e.Stream, e.Consumer)
 	for _, r := range e.Reasons {
-		text += wrapped(r.Text)
+		b.WriteString(wrapped(r.Text))
 		if r.Next != "" {
-			text += wrapped("Next: " + r.Next)
+			b.WriteString(wrapped("Next: " + r.Next))
 		}
 	}
 	if l := e.Lag; l != nil {
-		text += fmt.Sprintf("  (lag %s, %d waiting, %s unacknowledged, %s served a second)\n",
+		fmt.Fprintf(&b, "  (lag %s, %d waiting, %s unacknowledged, %s served a second)\n",
 			shortAge(l.Seconds), l.Undelivered.Messages, unacked(&l.Unacked), rate(l.Served))
 	}
-	_, err := io.WriteString(w, text)
+	_, err := io.WriteString(w, b.String())
 	return err
 }

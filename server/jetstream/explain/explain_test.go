@@ -84,6 +84,7 @@ func TestExplain(t *testing.T) {
 			f.Stream.SubjectTransform = &config.Transform{}
 		}, api.ReasonNoMatch, nil, ""},
 		{"new only", func(f *explain.Facts) { f.Ever, f.Consumer.Deliver = false, config.DeliverNew }, api.ReasonCaughtUp, []string{"(deliver_policy new)"}, "another deliver policy"},
+		{"content filter", func(f *explain.Facts) { f.Ever, f.Consumer.Metadata = false, map[string]string{"runnel.filter": "{}"} }, api.ReasonNoMatch, []string{"runnel.filter"}, "nats stream get ORDERS"},
 		{"from a sequence", func(f *explain.Facts) {
 			f.Ever, f.Consumer.Deliver, f.Consumer.StartSequence = false, config.DeliverByStartSequence, 99
 		}, api.ReasonCaughtUp, []string{"(message 99)"}, ""},

@@ -171,6 +171,12 @@ func (f *Facts) flowing() api.Reason {
 			Text: fmt.Sprintf("None of the stream's messages, of which there are %d, matches the filter %s.", f.Messages, list(filtersOf(&f.Consumer))),
 			Next: fmt.Sprintf("Look which subjects there are: nats stream subjects %s.", f.Stream.Name),
 		}
+	case f.Consumer.Metadata[config.MetadataFilter] != "" && !f.Ever:
+		return api.Reason{
+			Code: api.ReasonNoMatch,
+			Text: "There is nothing to deliver: so far the content filter (runnel.filter) wants no message of the stream.",
+			Next: fmt.Sprintf("Compare it with a message: nats stream get %s --last-for=SUBJECT. What is not JSON matches no filter over the body.", f.Stream.Name),
+		}
 	case !f.Ever:
 		return api.Reason{
 			Code: api.ReasonCaughtUp,

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,11 +85,11 @@ func TestJoin(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := a.(*api.LagAnswer)
-		got := fmt.Sprint(l.Total, " ", l.Offset)
+		words := []string{fmt.Sprint(l.Total), fmt.Sprint(l.Offset)}
 		for _, c := range l.Consumers {
-			got += fmt.Sprintf(" %s/%s/%v", c.Stream, c.Consumer, c.Seconds)
+			words = append(words, fmt.Sprintf("%s/%s/%v", c.Stream, c.Consumer, c.Seconds))
 		}
-		if got != want || len(l.Missing) != 1 {
+		if got := strings.Join(words, " "); got != want || len(l.Missing) != 1 {
 			t.Errorf("%s: got %s, missing %v, want %s", body, got, l.Missing, want)
 		}
 	}
