@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nuid"
 
@@ -25,8 +26,12 @@ func (s *Service) consumerCreate(out Outlet, r *request) (api.Answer, error) {
 	if err := s.decode(r, &q); err != nil {
 		return nil, err
 	}
-	if err := nameConsumer(&r.call, &q); err != nil {
+	if err := q.Reconcile(&r.call); err != nil {
 		return nil, err
+	}
+	if q.Config.Name == "" {
+		id := nuid.Next()
+		q.Config.Name = id[len(id)-consumerNameLength:]
 	}
 	t, err := s.found(r)
 	if err != nil {
@@ -168,38 +173,6 @@ func (t *stream) checkActive(cfg *config.Consumer) error {
 	}
 	if live, ok := t.deliver.State(cfg.Name); ok && live.PushBound {
 		return api.NewError(api.ConsumerStillActive)
-	}
-	return nil
-}
-
-// nameConsumer brings together what the subject and the body say about the name and the filter. The subject is there for
-// permissions, so the body may not say otherwise.
-func nameConsumer(call *api.Call, q *api.ConsumerRequest) error {
-	cfg := &q.Config
-	switch {
-	case q.Stream != call.Stream:
-		return api.NewError(api.StreamNameMismatch)
-	case call.Endpoint == api.CallConsumerDurableCreate && cfg.Durable == "":
-		return api.NewError(api.DurableNameMissing)
-	case call.Consumer == "" && cfg.Durable != "":
-		return api.NewError(api.EphemeralWithDurable)
-	case call.Consumer != "" && cfg.Durable != "" && cfg.Durable != call.Consumer:
-		return api.NewError(api.DurableNameMismatch)
-	}
-	if call.Filter != "" {
-		switch {
-		case len(cfg.FilterSubjects) > 0:
-			return api.NewError(api.FiltersInSubject)
-		case cfg.FilterSubject != call.Filter:
-			return api.NewError(api.FilterMismatch)
-		}
-	}
-	switch {
-	case call.Consumer != "":
-		cfg.Name = call.Consumer
-	case cfg.Name == "":
-		id := nuid.Next()
-		cfg.Name = id[len(id)-consumerNameLength:]
 	}
 	return nil
 }
@@ -369,10 +342,16 @@ func (s *Service) consumerPause(_ Outlet, r *request) (api.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	return t.pause(r.call.Consumer, q.Until)
+}
+
+// pause lets a consumer rest until a time, or go on if that has passed.
+func (t *stream) pause(name string, until time.Time) (*api.PauseAnswer, error) {
+	s := t.account.service
 	now := s.cfg.Clock().UTC()
-	c := &command.Pause{Time: now.UnixNano(), Consumer: r.call.Consumer}
-	if q.Until.After(now) {
-		c.Until = jetlog.Nanoseconds(q.Until)
+	c := &command.Pause{Time: now.UnixNano(), Consumer: name}
+	if until.After(now) {
+		c.Until = jetlog.Nanoseconds(until)
 	}
 	result, err := t.propose(c)
 	if err != nil {
@@ -381,12 +360,12 @@ func (s *Service) consumerPause(_ Outlet, r *request) (api.Answer, error) {
 	if result.Code != 0 {
 		return nil, api.NewError(result.Code, result.Detail)
 	}
-	t.deliver.Update(r.call.Consumer)
-	answer := &api.PauseAnswer{Until: q.Until}
+	t.deliver.Update(name)
+	answer := &api.PauseAnswer{Until: until}
 	if c.Until != 0 {
-		answer.Paused, answer.Remaining = true, q.Until.Sub(now)
+		answer.Paused, answer.Remaining = true, until.Sub(now)
 	}
-	s.events.ConsumerPause(t.account.account, t.log.Name(), r.call.Consumer, answer)
+	s.events.ConsumerPause(t.account.account, t.log.Name(), name, answer)
 	return answer, nil
 }
 
@@ -475,17 +454,41 @@ func (t *stream) forgotten(name string, wait waiting) {
 
 // consumerInactive is told that nobody has used a consumer for as long as it says.
 func (s *Service) consumerInactive(d *delivery.Stream, consumer string) {
-	// On a goroutine of its own, since it waits for a command. Events come before the deliveries are closed, so that Close
-	// waits for it.
+	s.beside(d, func(t *stream) { t.inactive(consumer) })
+}
+
+// consumerTripped is told that a consumer is to be paused, since most of what its workers try fails.
+func (s *Service) consumerTripped(d *delivery.Stream, consumer string, trip delivery.Trip) {
+	s.beside(d, func(t *stream) { t.tripped(consumer, trip) })
+}
+
+// beside does something that may wait for a stream of which an event tells, on a goroutine of its own. Events come before the
+// deliveries are closed, so that Close waits for it.
+func (s *Service) beside(d *delivery.Stream, do func(*stream)) {
 	s.running.Go(func() {
-		a := s.account(d.Account())
-		if a == nil {
-			return
-		}
-		if t := a.stream(d.Name()); t != nil {
-			t.inactive(consumer)
+		if a := s.account(d.Account()); a != nil {
+			if t := a.stream(d.Name()); t != nil {
+				do(t)
+			}
 		}
 	})
+}
+
+// tripped pauses a consumer, and tells. If that fails the next failures have it tried again.
+func (t *stream) tripped(name string, trip delivery.Trip) {
+	s := t.account.service
+	until := s.cfg.Clock().UTC().Add(trip.Pause)
+	_, err := t.pause(name, until)
+	switch {
+	case err == nil:
+		s.logger.Warn("a consumer is paused: most of what is tried fails", "account", t.account.name(), "stream", t.log.Name(),
+			"consumer", name, "failed", trip.Failed, "attempts", trip.Attempts, "pause", trip.Pause)
+		s.events.Tell(t.account.account, &api.BreakerTripped{
+			Stream: t.log.Name(), Consumer: name, Failed: trip.Failed, Attempts: trip.Attempts, Until: until, Domain: s.cfg.Domain,
+		})
+	case !unled(err):
+		s.logger.Warn("a consumer of which most tries fail cannot be paused", "stream", t.log.Name(), "consumer", name, "error", err)
+	}
 }
 
 // inactive removes a consumer that nobody has used for longer than it wants. If that fails the deliveries find it inactive

@@ -192,7 +192,8 @@ func (s *Service) newEvents() *events.Events {
 			}
 			return s.cfg.System()
 		},
-		Server: s.cfg.ServerName, Domain: s.cfg.Domain, Clock: s.cfg.Clock, Inactive: s.consumerInactive,
+		Server: s.cfg.ServerName, Domain: s.cfg.Domain, Clock: s.cfg.Clock,
+		Inactive: s.consumerInactive, Tripped: s.consumerTripped,
 	})
 }
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -9,6 +10,8 @@ import (
 const (
 	AdvisoryPrefix = "$JS.EVENT.ADVISORY."
 	MetricPrefix   = "$JS.EVENT.METRIC."
+	// OwnAdvisoryPrefix is for those that are not part of the API of JetStream.
+	OwnAdvisoryPrefix = "$RUNNEL.EVENT.ADVISORY."
 )
 
 // Event is an advisory or a metric: one of the types of this package that embed Head.
@@ -30,7 +33,11 @@ func (h *Head) head() *Head { return h }
 
 // EncodeEvent returns the event as JSON, with its type, an id and the time. It writes into the event.
 func EncodeEvent(e Event, id string, at time.Time) []byte {
-	*e.head() = Head{Type: "io.nats.jetstream." + e.kind(), ID: id, Time: at.UTC()}
+	names := "io.nats.jetstream."
+	if strings.HasPrefix(e.Subject(), OwnAdvisoryPrefix) {
+		names = "io.runnel."
+	}
+	*e.head() = Head{Type: names + e.kind(), ID: id, Time: at.UTC()}
 	out, _ := json.Marshal(e) // only texts, numbers and times of this century
 	return out
 }
@@ -136,6 +143,23 @@ func (a *ConsumerPaused) Subject() string {
 	return AdvisoryPrefix + "CONSUMER.PAUSE." + a.Stream + "." + a.Consumer
 }
 func (a *ConsumerPaused) kind() string { return "advisory.v1.consumer_pause" }
+
+// BreakerTripped tells that a consumer is paused, since most of what its workers try fails. A ConsumerPaused comes with it.
+type BreakerTripped struct {
+	Head
+	Stream   string    `json:"stream"`
+	Consumer string    `json:"consumer"`
+	Failed   int       `json:"failed"`   // attempts, in the window of the policy
+	Attempts int       `json:"attempts"` // that have ended in it
+	Until    time.Time `json:"pause_until"`
+	Domain   string    `json:"domain,omitempty"`
+}
+
+// Subject returns where the event is published.
+func (a *BreakerTripped) Subject() string {
+	return OwnAdvisoryPrefix + "CONSUMER.BREAKER." + a.Stream + "." + a.Consumer
+}
+func (a *BreakerTripped) kind() string { return "advisory.v1.consumer_breaker" }
 
 // MaxDeliveries tells that a message was delivered as often as may be and is still not acknowledged.
 type MaxDeliveries struct {

@@ -37,6 +37,10 @@ func TestEvents(t *testing.T) {
 		},
 		{&api.ConsumerPaused{Stream: "S", Consumer: "C"}, "CONSUMER.PAUSE.S.C", "consumer_pause", `"stream":"S","consumer":"C","paused":false`},
 		{
+			&api.BreakerTripped{Stream: "S", Consumer: "C", Failed: 12, Attempts: 20, Until: until},
+			"CONSUMER.BREAKER.S.C", "consumer_breaker", `"stream":"S","consumer":"C","failed":12,"attempts":20,"pause_until":"2030-01-01T00:00:00Z"`,
+		},
+		{
 			&api.MaxDeliveries{Stream: "S", Consumer: "C", Sequence: 4, Deliveries: 1},
 			"CONSUMER.MAX_DELIVERIES.S.C", "max_deliver", `"stream":"S","consumer":"C","stream_seq":4,"deliveries":1`,
 		},
@@ -101,10 +105,14 @@ func TestEvents(t *testing.T) {
 		if _, ok := tt.event.(*api.AckMetric); ok {
 			prefix, family = api.MetricPrefix, "metric"
 		}
+		names := "io.nats.jetstream."
+		if _, ok := tt.event.(*api.BreakerTripped); ok {
+			prefix, names = api.OwnAdvisoryPrefix, "io.runnel."
+		}
 		if got := tt.event.Subject(); got != prefix+tt.subject {
 			t.Errorf("%s: got subject %s, want %s", tt.kind, got, prefix+tt.subject)
 		}
-		want := `{"type":"io.nats.jetstream.` + family + `.v1.` + tt.kind + `","id":"x1","timestamp":"2026-11-30T00:23:10.732714434Z",` + tt.want + "}"
+		want := `{"type":"` + names + family + `.v1.` + tt.kind + `","id":"x1","timestamp":"2026-11-30T00:23:10.732714434Z",` + tt.want + "}"
 		if got := string(api.EncodeEvent(tt.event, "x1", at)); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}

@@ -149,3 +149,31 @@ type MoveRequest struct {
 	Domain  string   `json:"domain,omitempty"`
 	Tags    []string `json:"tags,omitempty"`
 }
+
+// Reconcile brings together what the subject and the body of a request say about the name and the filter of a consumer; the name
+// stays empty if neither says. The subject is there for permissions, so the body may not say otherwise.
+func (q *ConsumerRequest) Reconcile(call *Call) error {
+	cfg := &q.Config
+	switch {
+	case q.Stream != call.Stream:
+		return NewError(StreamNameMismatch)
+	case call.Endpoint == CallConsumerDurableCreate && cfg.Durable == "":
+		return NewError(DurableNameMissing)
+	case call.Consumer == "" && cfg.Durable != "":
+		return NewError(EphemeralWithDurable)
+	case call.Consumer != "" && cfg.Durable != "" && cfg.Durable != call.Consumer:
+		return NewError(DurableNameMismatch)
+	}
+	if call.Filter != "" {
+		switch {
+		case len(cfg.FilterSubjects) > 0:
+			return NewError(FiltersInSubject)
+		case cfg.FilterSubject != call.Filter:
+			return NewError(FilterMismatch)
+		}
+	}
+	if call.Consumer != "" {
+		cfg.Name = call.Consumer
+	}
+	return nil
+}

@@ -89,15 +89,18 @@ func (t *turn) answersOf(list []answer) {
 			if f.expect(t.ns, a.delay); a.delay == 0 && t.set.rests {
 				f.expect(t.ns, deadlinePause) // then the state knows until when it rests
 			}
+			t.failed(reply.Sequence)
 			t.events().Nak(t.c.stream, t.c.name, a.about)
 		case api.AckInProgress:
 			reply.Answer = command.Progress
 			f.expect(t.ns, t.set.shortestWait)
 		case api.AckTerminate:
 			reply.Answer = command.Terminate
+			t.failed(reply.Sequence)
 			t.through()
 			t.events().Terminated(t.c.stream, t.c.name, a.about, a.reason)
 		default:
+			t.processed()
 			t.through()
 			t.sample(a.about)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"runnel/jetlog"
+	"runnel/jetlog/breaker"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/pace"
 )
@@ -48,13 +49,14 @@ type consumer struct {
 	at          jetlog.Position
 	entries     []*interestEntry
 	timer       *time.Timer
-	rings       int64    // when the timer does, 0 when it is not set
-	used        int64    // when somebody last wanted something
-	session     *session // nil when nothing is going on
-	pusher      *pusher  // nil unless it is a push consumer
-	pin         *pin     // nil unless the consumer pins clients
-	replay      *replay  // nil unless messages come as far apart as they were stored
-	lookout     *lookout // nil unless some messages are left out, or come later
+	rings       int64            // when the timer does, 0 when it is not set
+	used        int64            // when somebody last wanted something
+	session     *session         // nil when nothing is going on
+	pusher      *pusher          // nil unless it is a push consumer
+	pin         *pin             // nil unless the consumer pins clients
+	replay      *replay          // nil unless messages come as far apart as they were stored
+	breaker     *breaker.Breaker // nil unless the consumer is paused when most fails
+	lookout     *lookout         // nil unless some messages are left out, or come later
 }
 
 // session is what a consumer has while something is going on.
@@ -104,9 +106,10 @@ type mailbox struct {
 	flows    []flow
 	settles  []chan struct{}
 	asked    []asked
-	news     bool // there may be something to send for a reason that is not in here
-	rang     bool // the timer did
-	update   bool // the configuration, or the place, may have changed
+	spent    []uint64 // messages that were not answered in time, for the last time
+	news     bool     // there may be something to send for a reason that is not in here
+	rang     bool     // the timer did
+	update   bool     // the configuration, or the place, may have changed
 	unpin    string
 	end      *ending
 
@@ -129,7 +132,7 @@ func (b *mailbox) clear() {
 	clear(b.asked)
 	*b = mailbox{
 		answers: b.answers[:0], requests: b.requests[:0], landings: b.landings[:0], flows: b.flows[:0],
-		settles: b.settles[:0], asked: b.asked[:0],
+		settles: b.settles[:0], asked: b.asked[:0], spent: b.spent[:0],
 	}
 }
 

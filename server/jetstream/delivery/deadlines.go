@@ -153,6 +153,7 @@ func (d *deadlines) done(r jetlog.Result, err error) {
 	for _, e := range r.Exhausted {
 		s.pool.cfg.Events.MaxDeliveries(s, e.Consumer, e.Sequence, e.Deliveries)
 		if c := s.consumer(e.Consumer); c != nil {
+			c.unanswered(e.Sequence)
 			c.wakeIfWanting()
 		}
 	}

@@ -20,10 +20,18 @@ type Events interface {
 	Unpinned(s *Stream, consumer, group, reason string)
 	// Inactive: nobody has used a consumer for as long as its configuration says. It comes again while that is so.
 	Inactive(s *Stream, consumer string)
+	// Tripped: so much of what a consumer's workers try has failed that it is to be paused.
+	Tripped(s *Stream, consumer string, t Trip)
 }
 
 // Delivered is a delivery as its receiver names it: the consumer sequence, the stream sequence, and how often the
 // message had been delivered.
 type Delivered struct {
 	Consumer, Stream, Deliveries uint64
+}
+
+// Trip says of how many attempts how many have failed, and for how long the consumer is to be paused.
+type Trip struct {
+	Failed, Attempts int
+	Pause            time.Duration
 }

@@ -214,6 +214,10 @@ func (e *events) Unpinned(_ *delivery.Stream, consumer, group, reason string) {
 	e.add("unpinned %s %s %s", consumer, group, reason)
 }
 
+func (e *events) Tripped(_ *delivery.Stream, consumer string, t delivery.Trip) {
+	e.add("tripped %s %d of %d, pause %v", consumer, t.Failed, t.Attempts, t.Pause)
+}
+
 func (e *events) Inactive(_ *delivery.Stream, consumer string) { e.add("inactive %s", consumer) }
 
 // complaints counts the lines of a log.

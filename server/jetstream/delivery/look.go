@@ -260,6 +260,8 @@ func (t *turn) stage() int {
 			if t.c.replay != nil {
 				*t.c.replay = replay{p.Time, t.ns}
 			}
+		} else {
+			t.lapsed(p.Sequence)
 		}
 		t.session.unnoted = append(t.session.unnoted, delivered{Sequence: p.Sequence, Again: p.deliveries > 1})
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"runnel/jetlog"
+	"runnel/jetlog/breaker"
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/delivery/ahead"
 )
@@ -27,8 +28,9 @@ type rules struct {
 	maxDeliver    int
 	lasts         bool // begins with the last message of each subject
 	headersOnly   bool
-	original      bool         // replays as fast as it was stored
-	ahead         *ahead.Rules // nil for all messages in the order of the stream
+	original      bool            // replays as fast as it was stored
+	breaker       *breaker.Policy // nil if it is never paused by itself
+	ahead         *ahead.Rules    // nil for all messages in the order of the stream
 	inactive      time.Duration
 	sampling      int // of how many acks out of a hundred a sample is taken
 
@@ -69,6 +71,9 @@ func newRules(cfg *config.Consumer) *rules {
 		rate: cfg.RateLimit / 8,
 	}
 	r.ahead = ahead.RulesOf(cfg)
+	if own, err := cfg.Own(); err == nil { // otherwise it would not have been taken
+		r.breaker = own.Breaker
+	}
 	if cfg.RateLimit > 0 {
 		r.rate = max(r.rate, 1)
 	}

@@ -106,6 +106,9 @@ func (t *turn) work(box *mailbox) {
 	t.listen(box.listening)
 	t.mindPin(box.unpin)
 	t.answers(box.answers)
+	for _, seq := range box.spent {
+		t.lapsed(seq)
+	}
 	t.flows(box.flows)
 	t.requests(box.requests)
 	if !t.commits || t.session.writing.at != 0 {
@@ -141,6 +144,7 @@ func (t *turn) configure() {
 			}
 		}
 		c.stream.interest.change(c, set.filter)
+		c.measure(set.breaker)
 		t.configurePush(set)
 	}
 }
@@ -255,6 +259,7 @@ func (t *turn) afterwards() {
 		t.mustBy(max(t.until, t.ns+int64(time.Microsecond)))
 	}
 	t.checkUse()
+	t.trip()
 }
 
 // checkUse looks whether nobody uses the consumer, and tells.

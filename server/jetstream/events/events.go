@@ -40,6 +40,8 @@ type Config struct {
 	Clock          func() time.Time
 	// Inactive is called when nobody has used a consumer for as long as it says, from a goroutine that must not wait.
 	Inactive func(s *delivery.Stream, consumer string)
+	// Tripped is called when a consumer is to be paused, likewise.
+	Tripped func(s *delivery.Stream, consumer string, t delivery.Trip)
 }
 
 // Events publishes advisories and metrics, on a goroutine of its own, to those who listen. Its methods are safe for concurrent use, and
@@ -196,6 +198,11 @@ func (e *Events) Unpinned(s *delivery.Stream, consumer, group, reason string) {
 
 // Inactive implements delivery.Events.
 func (e *Events) Inactive(s *delivery.Stream, consumer string) { e.cfg.Inactive(s, consumer) }
+
+// Tripped implements delivery.Events.
+func (e *Events) Tripped(s *delivery.Stream, consumer string, t delivery.Trip) {
+	e.cfg.Tripped(s, consumer, t)
+}
 
 // delivered is a delivery in the form that events have it.
 func delivered(s *delivery.Stream, consumer string, d delivery.Delivered) api.Delivery {
