@@ -11,8 +11,9 @@ import (
 
 // LivenessConfig says how soon things go on.
 type LivenessConfig struct {
-	// Limit is how long clients that try may go without an acknowledgement, counted from when all that was
-	// broken is healed.
+	// Limit is how long clients that try may go without an acknowledgement, counted from when all that was broken is healed.
+	// What was asked for before that may have been lost on its way: its client must not wait longer than the limit, and then
+	// it counts from the next try.
 	Limit time.Duration
 	// Tolerated says which faults leave a healthy, connected majority, so that acknowledgements must go on
 	// within the limit while they last. May be nil: none.
@@ -48,21 +49,25 @@ func Liveness(ops []history.Operation, cfg LivenessConfig) []Finding {
 // stalls reports the stretches of a quiet part in which clients tried for longer than the limit and none got
 // an answer that it was done. The tries are ordered by their ends.
 func stalls(c *collector, part span, tries []*history.Operation, limit time.Duration) {
-	first, _ := slices.BinarySearchFunc(tries, part.start, func(o *history.Operation, t time.Duration) int { return cmp.Compare(o.End, t) })
+	at, _ := slices.BinarySearchFunc(tries, part.start, func(o *history.Operation, t time.Duration) int { return cmp.Compare(o.End, t) })
 	var since *history.Operation // the first try since the last acknowledgement
 	begun, covered := part.start, part.start
-	for _, o := range tries[first:] {
+	for _, o := range tries[at:] {
 		if since != nil && o.Start > covered+idleMax {
 			since = nil
 		}
 		covered = o.End
-		if since == nil || o.Start < since.Start {
-			since = o
+		first := o
+		if o.Start >= part.start { // who has asked while something was broken may have asked in vain: that counts for itself
+			if since == nil || o.Start < since.Start {
+				since = o
+			}
+			first = since
 		}
-		from := max(begun, since.Start)
+		from := max(begun, first.Start)
 		to := min(o.End, part.end)
 		if to-from > limit {
-			c.add(Stalled, since.Node, of(since, o), "no acknowledgement for %v, from %v on, though nothing was broken since %v",
+			c.add(Stalled, first.Node, of(first, o), "no acknowledgement for %v, from %v on, though nothing was broken since %v",
 				(to - from).Round(time.Millisecond), from.Round(time.Millisecond), part.start.Round(time.Millisecond))
 		}
 		switch {

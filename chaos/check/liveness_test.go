@@ -32,6 +32,17 @@ func TestLiveness(t *testing.T) {
 			1 publish v=b unknown t=2-32
 			1 publish v=c unknown t=32-62
 			1 publish v=d s=2 t=62-64`, ""},
+		{"one is lost before all is healed, and the next is not", `
+			1 publish v=a s=1 t=0-1
+			0 fault v=cut t=2-20
+			1 publish v=b unknown t=19.7-24.7
+			1 publish v=c s=2 t=25.1-25.2`, ""},
+		{"one is lost before all is healed, and the next are in vain", `
+			1 publish v=a s=1 t=0-1
+			0 fault v=cut t=2-20
+			1 publish v=b unknown t=19.7-24.7
+			1 publish v=c unknown t=25-28
+			1 publish v=d unknown t=28-30.1`, "stalled@n1"},
 		{"faults that follow each other closely", `
 			0 fault v=cut t=2-20
 			0 fault v=kill t=23-40
