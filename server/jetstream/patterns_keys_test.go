@@ -1,12 +1,18 @@
 package jetstream_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"runnel/server"
+	"runnel/server/servertest"
 )
 
 // worked is what workers have done, by key.
@@ -157,4 +163,127 @@ func TestPatternFilter(t *testing.T) {
 	if err != nil || metadata(m).Sequence.Stream != 8 {
 		t.Fatalf("got %v, %v, want 8", m, err)
 	}
+}
+
+// crew is workers of several servers, and what they must never see.
+type crew struct {
+	t     *testing.T
+	mu    sync.Mutex // guards what follows
+	hands map[string]uint64
+	done  map[uint64]bool
+	last  map[string]uint64 // the last that was done first, by key
+}
+
+// takes notes that a worker has got a message.
+func (c *crew) takes(m jetstream.Msg) (seq uint64, key string) {
+	about, err := m.Metadata()
+	if err != nil {
+		c.t.Error(err)
+		return 0, ""
+	}
+	seq, key = about.Sequence.Stream, m.Subject()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if other := c.hands[key]; other != 0 && other != seq {
+		c.t.Errorf("message %d of %s comes while somebody has message %d", seq, key, other)
+	}
+	c.hands[key] = seq
+	return seq, key
+}
+
+// finishes notes that a worker is done with it, and about to say so.
+func (c *crew) finishes(seq uint64, key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.hands, key)
+	if !c.done[seq] && seq < c.last[key] {
+		c.t.Errorf("message %d of %s is done after message %d", seq, key, c.last[key])
+	}
+	c.done[seq] = true
+	c.last[key] = max(c.last[key], seq)
+}
+
+func (c *crew) finished() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.done)
+}
+
+// work is a worker, until the context ends.
+func (c *crew) work(ctx context.Context, url string) {
+	nc, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond), nats.RetryOnFailedConnect(true))
+	if err != nil {
+		c.t.Error(err)
+		return
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		c.t.Error(err)
+		return
+	}
+	for ctx.Err() == nil {
+		consumer, err := js.Consumer(ctx, "S", "c")
+		if err != nil {
+			continue // nobody leads, or its server is away
+		}
+		batch, err := consumer.Fetch(5, jetstream.FetchMaxWait(time.Second))
+		if err != nil {
+			continue
+		}
+		for m := range batch.Messages() {
+			seq, key := c.takes(m)
+			c.finishes(seq, key)
+			_ = m.DoubleAck(ctx) // if that fails the message comes again
+		}
+	}
+}
+
+// TestPatternKeysReplicas has workers at three servers share a consumer with keys while the leader of the stream dies.
+func TestPatternKeysReplicas(t *testing.T) {
+	cluster := servertest.StartCluster(t, 3, fmt.Sprintf("jetstream { store_dir: %q }", t.TempDir()+"/"+servertest.ServerName))
+	nc, err := nats.Connect(cluster.Servers[0].ClientURL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), servertest.Patience)
+	defer cancel()
+	stream, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "S", Subjects: []string{"s.*"}, Replicas: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateConsumer(ctx, "S", jetstream.ConsumerConfig{
+		Durable: "c", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Second, Metadata: map[string]string{"runnel.key": "token:2"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	const messages, keys = 300, 7
+	for i := range messages {
+		if _, err := js.Publish(ctx, fmt.Sprintf("s.%d", i%keys), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := stream.Info(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader := slices.IndexFunc(cluster.Servers, func(s *server.Server) bool { return s.Name() == info.Cluster.Leader })
+	c := &crew{t: t, hands: map[string]uint64{}, done: map[uint64]bool{}, last: map[string]uint64{}}
+	working, end := context.WithCancel(t.Context())
+	var crew sync.WaitGroup
+	defer crew.Wait()
+	defer end()
+	for i := range 6 {
+		crew.Go(func() { c.work(working, cluster.Servers[i%3].ClientURL()) })
+	}
+	servertest.Eventually(t, "some are done", func() bool { return c.finished() > messages/4 })
+	cluster.Stop(leader)
+	servertest.Eventually(t, "others lead, and go on", func() bool { return c.finished() > messages/2 })
+	cluster.Start(leader)
+	servertest.Eventually(t, "all are done", func() bool { return c.finished() == messages })
 }
