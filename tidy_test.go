@@ -166,7 +166,7 @@ var layers = []layer{
 	{"server/jetstream/directory", "subjects jetlog/config server/jetstream/api server/jetstream/clustered server/jetstream/quota server/jetstream/rebuild", ""},
 	{
 		"server/jetstream/ingest",
-		"subjects headers jetlog/causes jetlog/config jetlog/command jetlog jetlog/body jetlog/due jetlog/schedule jetlog/store server/accounts server/msgtrace server/jetstream/api", "",
+		"subjects headers jetlog/causes jetlog/config jetlog/content jetlog/command jetlog jetlog/body jetlog/due jetlog/schedule jetlog/store server/accounts server/msgtrace server/jetstream/api", "",
 	},
 	{"server/jetstream/receipts", "jetlog jetlog/causes jetlog/command jetlog/config server/jetstream/api server/jetstream/clustered server/jetstream/ingest", ""},
 	{"server/jetstream/handover", "jetlog/config jetlog/command server/accounts server/jetstream/api server/jetstream/clustered server/jetstream/ingest", ""},
@@ -180,7 +180,7 @@ var layers = []layer{
 	{"server/jetstream/explain", "subjects jetlog jetlog/config server/jetstream/api server/jetstream/clustered server/jetstream/delivery server/jetstream/lag server/jetstream/own", ""},
 	{"server/jetstream/keys", "jetlog jetlog/config server/jetstream/api server/jetstream/delivery server/jetstream/own", ""},
 	{"server/jetstream/events", "jetlog server/accounts server/engine server/jetstream/api server/jetstream/delivery", nuid},
-	{"server/jetstream/sourcing", "subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/origin server/accounts server/engine server/jetstream/api", nuid},
+	{"server/jetstream/sourcing", "subjects headers jetlog/config jetlog/content jetlog/command jetlog jetlog/body jetlog/origin server/accounts server/engine server/jetstream/api", nuid},
 	{"server/jetstream/relay", "headers server/accounts server/engine server/jetstream/api server/jetstream/clustered", ""},
 	{"server/jetstream/transfer", "headers server/accounts server/engine server/jetstream/api", ""},
 	{

@@ -28,13 +28,14 @@ func foreignKey(metadata map[string]string, known ...string) string {
 
 // checkOwn looks at what a stream's metadata asks for.
 func (s *Stream) checkOwn() error {
-	if key := foreignKey(s.Metadata, MetadataSync); key != "" {
-		return invalid("metadata " + strconv.Quote(key) + " is not known: what begins with runnel. and is known of streams is " + MetadataSync)
+	if key := foreignKey(s.Metadata, append(s.filterKeys(), MetadataSync)...); key != "" {
+		return invalid("metadata " + strconv.Quote(key) + " is not known: what begins with runnel. and is known of streams is " + MetadataSync + ", " + MetadataFilterRepublish + " and " + MetadataFilterSourcePrefix + "NAME")
 	}
 	if _, err := ParseSync(s.Metadata[MetadataSync]); err != nil {
 		return invalid("metadata " + strconv.Quote(MetadataSync) + ": " + err.Error())
 	}
-	return nil
+	_, err := s.Filters()
+	return err
 }
 
 // Own is what a consumer's metadata ask for. The zero value asks for nothing.

@@ -5,6 +5,7 @@ import (
 
 	"runnel/headers"
 	"runnel/jetlog"
+	"runnel/jetlog/content"
 	"runnel/server/jetstream/api"
 )
 
@@ -16,6 +17,9 @@ func (s *Stream) republish(a *acker, cfg *settings, m jetlog.Message, result *je
 	}
 	if result.As != nil {
 		m = *result.As
+	}
+	if f := cfg.republished; f != nil && f.Match(m.Subject, m.Header, m.Payload) != content.Match {
+		return
 	}
 	to, ok := cfg.republish.ApplyWith(m.Subject, cfg.random)
 	if !ok {

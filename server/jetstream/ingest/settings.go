@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"runnel/jetlog/config"
+	"runnel/jetlog/content"
 	"runnel/server/jetstream/api"
 	"runnel/subjects"
 )
@@ -28,6 +29,7 @@ type settings struct {
 	transform       *subjects.Transform // nil for none
 	republish       *subjects.Transform // nil for none
 	headersOnly     bool                // of what is republished
+	republished     *content.Filter     // what is, nil for all
 	random          func(int) int
 }
 
@@ -55,6 +57,11 @@ func newSettings(cfg *config.Stream, logger *slog.Logger) *settings {
 	}
 	if t := cfg.Republish; t != nil {
 		s.republish, s.headersOnly = compile("republish", t.Source, t.Destination), t.HeadersOnly
+		filters, err := cfg.Filters()
+		if err != nil {
+			logger.Error("a content filter of a stream does not work", "stream", cfg.Name, "error", err)
+		}
+		s.republished = filters.Republish
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"runnel/jetlog/config"
+	"runnel/jetlog/content"
 	"runnel/server/engine"
 	"runnel/server/jetstream/api"
 )
@@ -33,6 +34,9 @@ type puller struct {
 	source config.Source
 	mirror bool
 	maps   mapping
+	// filter says which messages are taken over, nil for all, and pattern is its text.
+	filter  *content.Filter
+	pattern string
 	// name is that of the consumer on the origin, or how it begins.
 	name string
 
@@ -75,6 +79,14 @@ type shown struct {
 func newPuller(s *Stream, source config.Source, cfg *config.Stream, mirror bool) *puller {
 	p := &puller{stream: s, source: source, mirror: mirror}
 	p.maps = newMapping(&source, cfg.SubjectTransform)
+	if !mirror {
+		p.pattern = cfg.Metadata[config.MetadataFilterSourcePrefix+source.Name]
+		filters, err := cfg.Filters()
+		if err != nil {
+			s.sourcing.cfg.Logger.Error("a content filter of a stream does not work", "stream", cfg.Name, "error", err)
+		}
+		p.filter = filters.Sources[source.Name]
+	}
 	p.name = consumerName(s.account.Name(), s.log.Name(), &source, mirror)
 	p.run.level = levelFull
 	if mirror {
@@ -88,7 +100,7 @@ func newPuller(s *Stream, source config.Source, cfg *config.Stream, mirror bool)
 
 // same tells whether another puller would do just the same.
 func (p *puller) same(q *puller) bool {
-	return p.mirror == q.mirror && reflect.DeepEqual(&p.source, &q.source) &&
+	return p.mirror == q.mirror && p.pattern == q.pattern && reflect.DeepEqual(&p.source, &q.source) &&
 		reflect.DeepEqual(p.maps.after, q.maps.after)
 }
 

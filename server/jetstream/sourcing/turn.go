@@ -6,6 +6,7 @@ import (
 
 	"runnel/headers"
 	"runnel/jetlog"
+	"runnel/jetlog/content"
 	"runnel/server/engine"
 	"runnel/server/jetstream/api"
 )
@@ -182,6 +183,9 @@ func (p *puller) look(s *session, m *engine.Message) {
 	p.show(func(v *shown) { v.lag = ack.Pending })
 	in := incoming{
 		original: string(m.Subject), header: expectNothing(m.Header), payload: m.Payload, sequence: ack.StreamSequence, time: ack.Time,
+	}
+	if p.filter != nil && p.filter.Match(in.original, in.header, in.payload) != content.Match {
+		return // the next one that is taken over says where it was
 	}
 	if in.subject, ok = p.maps.apply(in.original); ok {
 		p.run.sink.add(&in)
