@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"runnel/jetlog/store"
@@ -14,7 +13,6 @@ import (
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
 	"runnel/server/jetstream/directory"
-	"runnel/server/jetstream/quota"
 	"runnel/server/jetstream/relay"
 )
 
@@ -26,13 +24,10 @@ type cluster struct {
 	directory directory.Directory
 	waiting   clustered.Waiting[*request]
 	relay     *relay.Relay
-
-	hearing atomic.Bool // others are being asked what streams have
-	pruned  uint64      // Position when the counts were last rid of streams that are no more; used by who is hearing
+	counts    clustered.Counts
 
 	mu       sync.Mutex // guards everything below
 	replicas map[uint64]*replica
-	marks    map[string]quota.Mark // how much is known of what the streams have that other servers lead
 }
 
 // tendEvery is how often the replicas are looked after.
@@ -40,8 +35,9 @@ const tendEvery = time.Second
 
 // newCluster returns the part of a service that joins it to others.
 func newCluster(s *Service, view clustered.Cluster) *cluster {
-	c := &cluster{Cluster: view, service: s, replicas: make(map[uint64]*replica), marks: make(map[string]quota.Mark)}
+	c := &cluster{Cluster: view, service: s, replicas: make(map[uint64]*replica)}
 	c.asker = clustered.Asker{Cluster: view, Local: c.reply}
+	c.counts = clustered.Counts{Asker: &c.asker, Quotas: s.quotas, Accounts: s.servedNames}
 	c.directory = directory.Directory{
 		Context: s.ctx, Cluster: view, Asker: &c.asker, ServerName: s.cfg.ServerName, ServerID: s.cfg.ServerID, Domain: s.cfg.Domain,
 		Tell: s.events.System,
@@ -291,7 +287,7 @@ func (c *cluster) run() {
 			for _, r := range c.all() {
 				r.tend()
 			}
-			c.hear()
+			c.service.running.Go(func() { c.counts.Hear(c.service.ctx) })
 		case <-c.service.ctx.Done():
 			return
 		}

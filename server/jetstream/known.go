@@ -16,7 +16,7 @@ func (c *cluster) known(ctx context.Context, q *clustered.Question) {
 		}
 		return
 	}
-	c.forget(q)
+	c.counts.Forget(q)
 	for _, name := range q.Names {
 		a, ok := c.Stream(q.Account, name)
 		ac := c.service.named(q.Account)

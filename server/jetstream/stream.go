@@ -19,6 +19,7 @@ import (
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clock"
 	"runnel/server/jetstream/clustered"
+	"runnel/server/jetstream/delays"
 	"runnel/server/jetstream/delivery"
 	"runnel/server/jetstream/due"
 	"runnel/server/jetstream/ingest"
@@ -44,11 +45,13 @@ type stream struct {
 	// stream that are acknowledged so.
 	receipts *receipts.Stream
 	origin   *receipts.Origin
-	due      *due.Keeper // does what time asks for
-	term     uint64      // in which it is led here; 0 where it is not, and on a server alone
-	resting  atomic.Bool // it is not led here any more
-	taking   atomic.Bool // it takes a backup in, or has
-	since    time.Time   // when it became known
+	delays   *delays.Keeper // for what is published here later
+	mover    *delays.Mover  // of a stream that keeps that for another one, nil for others
+	due      *due.Keeper    // does what time asks for
+	term     uint64         // in which it is led here; 0 where it is not, and on a server alone
+	resting  atomic.Bool    // it is not led here any more
+	taking   atomic.Bool    // it takes a backup in, or has
+	since    time.Time      // when it became known
 	// unfinished is set while the stream is not whole, and is not served for that.
 	unfinished bool
 	failed     atomic.Bool  // it could not be opened
@@ -106,10 +109,14 @@ func (t *stream) begin() {
 		},
 		Imported: t.account.imports,
 		Owed:     func() { t.receipts.Owed() },
-		Now:      t.clock.Now,
+		Delay: func(subject, reply string, header, payload []byte) (bool, []byte, *api.Error) {
+			return t.delays.Take(subject, reply, header, payload)
+		},
+		Now: t.clock.Now,
 	})
 	t.deliver = s.delivery.Open(t.account.account, t.log, t.clock)
 	t.openReceipts()
+	t.openDelays()
 	t.sources = s.sourcing.Open(t.account.account, t.log, sourcing.Hooks{
 		Stored:    t.copied,
 		Withdrawn: t.withdrawn,
@@ -171,6 +178,10 @@ func (t *stream) end(deliver func(*delivery.Stream)) {
 	if t.ingest != nil {
 		t.sources.Close()
 		deliver(t.deliver)
+		t.delays.Close()
+		if t.mover != nil {
+			t.mover.Close()
+		}
 		t.receipts.Close()
 		t.ingest.Close()
 	}
@@ -192,6 +203,9 @@ func (t *stream) silence() {
 // stored is called for each message, once it is safe.
 func (t *stream) stored(subject string, sequence uint64) {
 	t.deliver.Stored(subject, sequence)
+	if t.mover != nil {
+		t.mover.Wake()
+	}
 	if sequence%countEvery == 0 {
 		t.countIfKnown()
 	}

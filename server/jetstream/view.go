@@ -64,6 +64,15 @@ func (s *Service) served() []*account {
 	return all
 }
 
+// servedNames returns their names.
+func (s *Service) servedNames() []string {
+	var names []string
+	for _, a := range s.served() {
+		names = append(names, a.name())
+	}
+	return names
+}
+
 // Requests returns how many requests all accounts made.
 func (s *Service) Requests() api.APIStats {
 	return api.APIStats{Level: api.Level, Total: uint64(s.requests.Load()), Errors: uint64(s.failures.Load())}

@@ -15,6 +15,8 @@ const (
 	// gatewayPrefix begins the subjects that servers give to the replies of other clusters, raftPrefix those of their
 	// own agreement.
 	gatewayPrefix, raftPrefix = "_GR_.", "$NRG."
+	// delayedPrefix begins the subjects of what a stream keeps for another one.
+	delayedPrefix = "$RUNNEL.DELAYED."
 )
 
 // Reply tells whether subject is one for answers to a request of another account.
@@ -40,7 +42,7 @@ func Acknowledged(header []byte) []byte {
 
 // Publish tells whether clients may not publish to subject whatever their permissions say.
 func Publish(subject []byte) bool {
-	return begins(subject, gatewayPrefix) || begins(subject, raftPrefix)
+	return begins(subject, gatewayPrefix) || begins(subject, raftPrefix) || begins(subject, delayedPrefix)
 }
 
 // AsReply tells whether no client may ask for answers on a subject, which is not empty: answers there would be taken for

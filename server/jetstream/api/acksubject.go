@@ -18,6 +18,12 @@ const (
 // acknowledgement.
 const AckHeader = "Runnel-Ack"
 
+// The headers of a message that is to be stored later: how long from now, or when.
+const (
+	DelayHeader     = "Runnel-Delay"
+	DeliverAtHeader = "Runnel-Deliver-At"
+)
+
 // NoDomain stands for no domain in subjects that always have a token for it.
 const NoDomain = "_"
 

@@ -76,4 +76,6 @@ const (
 	PutTooMany              config.Code = 11050
 	AckInvalid              config.Code = 11055
 	AckUnreachable          config.Code = 11056
+	DelayInvalid            config.Code = 11060
+	DelayImpossible         config.Code = 11061
 )

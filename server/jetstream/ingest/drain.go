@@ -154,6 +154,9 @@ func (s *Stream) receive(r *record, patient bool) bool {
 		s.refuse(r, api.NewError(api.AckInvalid, "messages on this subject are imported from another account"))
 		return true
 	}
+	if m.delayed && s.delay(r, subject, cfg, fast || member) {
+		return true
+	}
 	if m.requestInfo {
 		r.header = headers.Delete(r.header, requestInfo)
 	}
@@ -174,6 +177,28 @@ func (s *Stream) receive(r *record, patient bool) bool {
 		s.store(r, cfg, &m)
 	}
 	return true
+}
+
+// delay lets a message be stored later, under a subject. It is false if the message is to be stored now.
+func (s *Stream) delay(r *record, subject string, cfg *settings, batched bool) bool {
+	if batched || s.hooks.Delay == nil {
+		s.refuse(r, api.NewError(api.DelayInvalid, "a message of a batch is stored with the others"))
+		return true
+	}
+	reply := r.reply
+	if cfg.noAck {
+		reply = ""
+	}
+	taken, rest, refusal := s.hooks.Delay(subject, reply, r.header, r.payload)
+	switch {
+	case refusal != nil:
+		s.refuse(r, refusal)
+	case taken:
+		s.settle(r)
+	default:
+		r.header = rest
+	}
+	return refusal != nil || taken
 }
 
 // store stores a message that is part of nothing.

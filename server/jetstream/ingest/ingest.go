@@ -101,6 +101,9 @@ type Hooks struct {
 	Cause func(ack string, found Found) (c *causes.Cause, refusal *api.Error, known bool)
 	// Imported tells whether messages on a subject may come from another account, whose clients must not acknowledge here.
 	Imported func(subject string) bool
+	// Delay takes a message over that asks to be stored later, if its time has not come yet; otherwise it returns the headers
+	// without what asks for that. Nothing of the message may change any more.
+	Delay func(subject, reply string, header, payload []byte) (taken bool, rest []byte, refusal *api.Error)
 	// Owed is called when a message is stored that acknowledges another one: the stream may owe that now.
 	Owed func()
 	// Now is the time of the stream, in nanoseconds since 1970; nil for that of the configuration's clock.

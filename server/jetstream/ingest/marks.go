@@ -21,7 +21,7 @@ const (
 	expectedStream = "Nats-Expected-Stream"
 )
 
-// ownPrefix begins the names of headers of our own; of those only [api.AckHeader] matters here.
+// ownPrefix begins the names of headers of our own; of those few matter here.
 const ownPrefix = "Runnel-"
 
 // marks are what the headers of a message ask of this package; the rest is the stream's. Slices are parts of the
@@ -35,6 +35,8 @@ type marks struct {
 	requestInfo, level, schedule bool
 	// What is asked for that can be judged here: a TTL, and the stream that the message is meant for.
 	ttl, stream []byte
+	// delayed is set when the message may have to be stored later.
+	delayed bool
 	// ack is the subject of the acknowledgement that is published with the message, nil for none.
 	ack []byte
 	// Of a member of an atomic batch: its batch, empty for none, its place in it, 0 if that is missing, and whether
@@ -72,6 +74,8 @@ func readMarks(block []byte) marks {
 			m.note(string(name), value)
 		case own && m.ack == nil && string(name) == api.AckHeader:
 			m.ack = append([]byte{}, value...)
+		case own && (string(name) == api.DelayHeader || string(name) == api.DeliverAtHeader):
+			m.delayed = true
 		}
 	}
 	return m
