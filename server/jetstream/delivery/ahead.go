@@ -176,6 +176,9 @@ func (t *turn) chooseAhead(again []numbers, want int, further bool) error {
 	}
 	t.end = l.End
 	t.further = !l.End && len(l.Picks) == 0
+	if t.set.ahead == nil { // behind what was passed over all comes as it does to others
+		t.end, t.further = false, true
+	}
 	if l.End && len(l.Picks) < room && o.Waiting() {
 		t.stall = KeysBusy
 	}

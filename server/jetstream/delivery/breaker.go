@@ -36,9 +36,10 @@ func (t *turn) lapsed(seq uint64) {
 	}
 }
 
-// unanswered has a message counted that was not answered in time, and does not come again.
+// unanswered has a message counted that was not answered in time, and does not come again. What waits for it, by its key, has to
+// know as well.
 func (c *consumer) unanswered(seq uint64) {
-	if s := c.settings.Load(); s != nil && s.breaker != nil {
+	if s := c.settings.Load(); s != nil && (s.breaker != nil || s.ahead.Keyed()) {
 		c.post(func(b *mailbox) { b.spent = append(b.spent, seq) })
 	}
 }

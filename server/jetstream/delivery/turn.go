@@ -108,6 +108,7 @@ func (t *turn) work(box *mailbox) {
 	t.answers(box.answers)
 	for _, seq := range box.spent {
 		t.lapsed(seq)
+		t.givenUp(seq)
 	}
 	t.flows(box.flows)
 	t.requests(box.requests)
