@@ -28,7 +28,7 @@ func foreignKey(metadata map[string]string, known ...string) string {
 
 // checkOwn looks at what a stream's metadata asks for.
 func (s *Stream) checkOwn() error {
-	if key := foreignKey(s.Metadata, append(s.filterKeys(), MetadataSync)...); key != "" {
+	if key := foreignKey(s.Metadata, append(s.filterKeys(), MetadataSync, MetadataDelayed)...); key != "" {
 		return invalid("metadata " + strconv.Quote(key) + " is not known: what begins with runnel. and is known of streams is " + MetadataSync + ", " + MetadataFilterRepublish + " and " + MetadataFilterSourcePrefix + "NAME")
 	}
 	if _, err := ParseSync(s.Metadata[MetadataSync]); err != nil {
