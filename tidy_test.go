@@ -172,7 +172,8 @@ var layers = []layer{
 	{"server/jetstream/handover", "jetlog/config jetlog/command server/accounts server/jetstream/api server/jetstream/clustered server/jetstream/ingest", ""},
 	{"server/jetstream/delays", "headers jetlog jetlog/command jetlog/config server/accounts server/jetstream/api server/jetstream/handover", nuid},
 	{"server/jetstream/delivery/ahead", "jetlog/config jetlog/command jetlog/content jetlog/keyed jetlog", ""},
-	{"server/jetstream/delivery", "subjects headers jetlog/breaker jetlog/config jetlog/command jetlog/body jetlog jetlog/entries jetlog/store server/accounts server/jetstream/api server/jetstream/clock server/jetstream/delivery/ahead server/jetstream/pace", ""},
+	{"server/jetstream/delivery", "subjects headers jetlog/breaker jetlog/config jetlog/command jetlog/body jetlog jetlog/letters jetlog/entries jetlog/store server/accounts server/jetstream/api server/jetstream/clock server/jetstream/delivery/ahead server/jetstream/pace", ""},
+	{"server/jetstream/deadletters", "headers jetlog/config jetlog/command jetlog/letters jetlog server/jetstream/api server/jetstream/handover", ""},
 	{"server/jetstream/shown", "jetlog jetlog/command jetlog/config server/jetstream/api server/jetstream/delivery", ""},
 	{"server/jetstream/due", "jetlog jetlog/due jetlog/command jetlog/config server/jetstream/alarm server/jetstream/clock", ""},
 	{"server/jetstream/own", "jetlog/store server/accounts server/jetstream/api server/jetstream/clustered server/jetstream/delivery", ""},
@@ -186,7 +187,7 @@ var layers = []layer{
 	{
 		"server/jetstream",
 		"subjects headers jetlog/causes jetlog/config jetlog/command jetlog/body jetlog/entries jetlog jetlog/store server/wire server/accounts server/engine " +
-			"server/jetstream/api server/jetstream/backup server/jetstream/claims server/jetstream/clock server/jetstream/clustered server/jetstream/delays server/jetstream/directory server/jetstream/due server/jetstream/ingest server/jetstream/delivery server/jetstream/events server/jetstream/explain server/jetstream/lag server/jetstream/keys server/jetstream/handover server/jetstream/own server/jetstream/lanes server/jetstream/overload server/jetstream/quota server/jetstream/reads server/jetstream/rebuild server/jetstream/receipts server/jetstream/relay server/jetstream/shown server/jetstream/sourcing server/jetstream/transfer",
+			"server/jetstream/api server/jetstream/backup server/jetstream/claims server/jetstream/clock server/jetstream/clustered server/jetstream/delays server/jetstream/directory server/jetstream/due server/jetstream/ingest server/jetstream/deadletters server/jetstream/delivery server/jetstream/events server/jetstream/explain server/jetstream/lag server/jetstream/keys server/jetstream/handover server/jetstream/own server/jetstream/lanes server/jetstream/overload server/jetstream/quota server/jetstream/reads server/jetstream/rebuild server/jetstream/receipts server/jetstream/relay server/jetstream/shown server/jetstream/sourcing server/jetstream/transfer",
 		nuid,
 	},
 	// 5: composes what lies below.

@@ -219,7 +219,8 @@ func (s *Stream) keep() {
 		s.kept.Add(r.Sequence, reserve)
 	}
 	for _, d := range p.dying {
-		if d.consumer.acks.Find(d.seq) != nil { // once, however often its filter has matched
+		if was := d.consumer.acks.Find(d.seq); was != nil { // once, however often its filter has matched
+			p.withdrawn = append(p.withdrawn, Withdrawn{d.consumer.name, d.seq, was.Consumer, was.Count, true})
 			d.consumer.bury(d.seq, letters.Expired, "", s.clock)
 			d.consumer.settleFloor()
 		}

@@ -12,7 +12,6 @@ const expireMax = 8192
 
 // Headers of a marker, which stands for a subject whose last message has expired.
 const (
-	markerHeader = "Nats-Marker-Reason"
 	markerMaxAge = "MaxAge"
 	ttlHeader    = "Nats-TTL"
 	rollupHeader = "Nats-Rollup"
@@ -113,28 +112,18 @@ func (s *Stream) markers(m Messages) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !marks(message.Header) {
+		if !terms.Marks(message.Header) {
 			marked = append(marked, r.Subject)
 		}
 	}
 	return marked, nil
 }
 
-// marks reports whether a message stands for a subject that is empty: a marker, or what a key of a bucket is
-// purged with. Whoever watches has been told then.
-func marks(header []byte) bool {
-	if _, marker := headers.Get(header, markerHeader); marker {
-		return true
-	}
-	operation, _ := headers.Get(header, "KV-Operation")
-	return string(operation) == "PURGE"
-}
-
 // marker returns the message that stands for a subject whose last message has expired.
 func (s *Stream) marker(subject string) *arrival {
 	ttl := s.config.MarkerTTL
 	block := headers.Build(
-		headers.Field{Name: markerHeader, Value: markerMaxAge},
+		headers.Field{Name: terms.MarkerHeader, Value: markerMaxAge},
 		headers.Field{Name: ttlHeader, Value: ttl.String()},
 		headers.Field{Name: rollupHeader, Value: terms.RollupSubject},
 	)

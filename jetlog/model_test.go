@@ -34,6 +34,7 @@ type model struct {
 	consumers map[string]*modelConsumer
 	schedules map[string]jetlog.Due
 	causes    modelCauses
+	puts      bool // the next message is put by the server
 	// ends is the subject whose schedule the next message puts an end to.
 	ends string
 }
@@ -155,7 +156,9 @@ func (m *model) publish(c *command.Publish) string {
 		return "no 10111 rollup not permitted"
 	}
 	m.ends = m.header(c, "Nats-Scheduler")
+	m.puts = c.Put != nil
 	r := m.store(m.message(c), id, rollup)
+	m.puts = false
 	if producer != "" && strings.HasPrefix(r, "ok") {
 		m.producers[producer] = [2]uint64{m.number(c), m.last}
 	}
@@ -242,6 +245,9 @@ func (m *model) store(message *modelMessage, id, rollup string) string {
 	wanted := m.cfg.Retention != config.InterestRetention
 	for _, c := range m.consumers {
 		wanted = wanted || c.matches(message.subject) && c.delivered.Stream < message.seq
+	}
+	if !wanted && m.puts {
+		return "no 10077 no consumer of the stream wants the message"
 	}
 	if wanted && m.cfg.Discard == config.DiscardNew {
 		left, bytes := 1, m.bytes(message)

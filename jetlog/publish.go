@@ -33,10 +33,13 @@ func (s *Stream) publishOne(c *command.Publish, m Messages) (Result, error) {
 	if r, err := s.judge(&a, m, nil); err != nil || r.Code != 0 || r.Duplicate {
 		return r, err
 	}
-	if !a.kept {
-		return s.pass(&a, m)
+	switch {
+	case a.kept:
+		return s.store(&a, m)
+	case a.put != nil:
+		return refusedWith(config.StoreFailed, "no consumer of the stream wants the message"), nil
 	}
-	return s.store(&a, m)
+	return s.pass(&a, m)
 }
 
 // judge finds out whether a message may be stored, and as what. For a member of a batch, m is the

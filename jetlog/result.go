@@ -60,6 +60,8 @@ type Withdrawn struct {
 	Sequence         uint64
 	ConsumerSequence uint64
 	Deliveries       uint64
+	// Dead is set for one that stays since the consumer has a letter of it now.
+	Dead bool
 }
 
 func refused(code config.Code) Result { return Result{Code: code} }

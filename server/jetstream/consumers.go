@@ -13,6 +13,7 @@ import (
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/deadletters"
 	"runnel/server/jetstream/delivery"
 	"runnel/server/jetstream/reads"
 )
@@ -44,6 +45,9 @@ func (s *Service) consumerCreate(out Outlet, r *request) (api.Answer, error) {
 	}
 	cfg, err := q.Config.Normalized(t.config(), r.account.consumerLimits(t.config().Replicas), q.Pedantic)
 	if err != nil {
+		return nil, err
+	}
+	if err := deadletters.Check(&cfg, r.account.configOf); err != nil {
 		return nil, err
 	}
 	if err := t.checkActive(&cfg); err != nil {

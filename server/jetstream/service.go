@@ -160,11 +160,12 @@ func New(cfg Config) *Service {
 		Logger:        cfg.Logger,
 	})
 	s.delivery = delivery.New(delivery.Config{
-		Outlet: func() delivery.Outlet { return s.newOutlet() },
-		Watch:  cfg.Engine.WatchInterest,
-		Events: s.events,
-		Clock:  cfg.Clock,
-		Logger: cfg.Logger,
+		Outlet:  func() delivery.Outlet { return s.newOutlet() },
+		Watch:   cfg.Engine.WatchInterest,
+		Events:  s.events,
+		Letters: s.openLetters,
+		Clock:   cfg.Clock,
+		Logger:  cfg.Logger,
 	})
 	s.sourcing = newSourcing(&s.cfg)
 	if err := transfer.Sweep(cfg.SpoolDir); err != nil {

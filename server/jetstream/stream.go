@@ -215,6 +215,10 @@ func (t *stream) stored(subject string, sequence uint64) {
 // withdrawn is told of messages that have gone while consumers awaited an answer to them. It is quick.
 func (t *stream) withdrawn(list []jetlog.Withdrawn) {
 	for i := range list {
+		if list[i].Dead {
+			t.deliver.Dead()
+			continue
+		}
 		t.account.service.events.Withdrawn(t.account.account, t.log.Name(), &list[i])
 	}
 }

@@ -72,6 +72,7 @@ const (
 	SourceConsumerDuplicate config.Code = 10216
 	SourceConsumerFlow      config.Code = 10217
 	IdentityMismatch        config.Code = 10225
+	DeadLetterUnfit         config.Code = 11010
 	NoKeys                  config.Code = 11030
 	PutTooMany              config.Code = 11050
 	AckInvalid              config.Code = 11055

@@ -180,6 +180,8 @@ type Stalled struct {
 	Reason string `json:"reason"` // one of the Stalled constants
 	// Until is when that ends by itself, nil for never.
 	Until *time.Time `json:"until,omitempty"`
+	// Detail says more, empty for nothing.
+	Detail string `json:"detail,omitempty"`
 }
 
 // Why a consumer delivers nothing.
@@ -191,6 +193,7 @@ const (
 	StalledRateLimit   = "rate_limit"
 	StalledFlowControl = "flow_control" // the subscriber has not answered yet
 	StalledBackoff     = "backoff"      // all that is left waits to be delivered again
+	StalledDeadLetter  = "dead_letter"  // what was given up cannot be handed over
 	StalledReplay      = "replay"       // the next message comes as late as it once did
 )
 

@@ -76,6 +76,7 @@ func (t *turn) answers(list []answer) {
 func (t *turn) answersOf(list []answer) {
 	ack := &command.Ack{Time: t.ns, Consumer: t.c.name, Replies: make([]command.Reply, 0, len(list))}
 	f := flight{command: ack, epoch: t.c.epoch, sure: t.commits, incarnation: t.c.incarnation}
+	give, g := []command.GivenUp(nil), f
 	for i := range list {
 		a := &list[i]
 		if a.about.Stream == 0 || a.about.Stream > t.c.at.Stream {
@@ -99,6 +100,14 @@ func (t *turn) answersOf(list []answer) {
 			t.failed(reply.Sequence)
 			t.through()
 			t.events().Terminated(t.c.stream, t.c.name, a.about, a.reason)
+			if f.dead = f.dead || t.set.letters; t.set.letters && a.reason != "" {
+				t.answered(reply)
+				give = append(give, command.GivenUp{Sequence: reply.Sequence, Text: a.reason})
+				if a.reply != "" && t.c.known {
+					g.replies = append(g.replies, a.reply)
+				}
+				continue
+			}
 		default:
 			t.processed()
 			t.through()
@@ -110,7 +119,8 @@ func (t *turn) answersOf(list []answer) {
 			f.replies = append(f.replies, a.reply)
 		}
 	}
-	f.patient = t.commits && !f.again && f.due == 0 && len(f.replies) == 0
+	t.giveUp(give, g)
+	f.patient = t.commits && !f.dead && !f.again && f.due == 0 && len(f.replies) == 0
 	if len(ack.Replies) > 0 && !t.join(&f, ack) {
 		t.launch(&f)
 	}

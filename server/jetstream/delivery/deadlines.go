@@ -157,5 +157,8 @@ func (d *deadlines) done(r jetlog.Result, err error) {
 			c.wakeIfWanting()
 		}
 	}
+	if len(r.Exhausted) > 0 {
+		s.letters.Wake()
+	}
 	d.expect(s.now()) // look again soon, but not from here
 }

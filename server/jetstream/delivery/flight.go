@@ -16,6 +16,7 @@ import (
 type flight struct {
 	command command.Command
 	epoch   uint32   // of the cursor that it was made with
+	dead    bool     // it makes letters
 	again   bool     // it lets something be sent again
 	patient bool     // it may wait for something that goes with it
 	sure    bool     // what it answers for was in the state of its incarnation, whatever has become of the cursor
@@ -222,6 +223,7 @@ func (t *turn) landings(list []landing) {
 			t.news = true
 		default:
 			t.news = t.news || f.again
+			f.letters(t.c.stream, l.exhausted)
 			t.c.stream.overdue.expect(f.due)
 			t.dispatch(f.parcel)
 			t.confirm(f)
@@ -344,6 +346,10 @@ func (s *session) underWay(epoch uint32, applied uint64, cumulative bool) underW
 				}
 				for _, d := range c.Messages {
 					u.sequences[d.Sequence] = struct{}{}
+				}
+			case *command.GiveUp:
+				for _, m := range c.Messages {
+					u.sequences[m.Sequence] = struct{}{}
 				}
 			case *command.Ack:
 				for _, r := range c.Replies {

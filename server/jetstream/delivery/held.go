@@ -159,6 +159,11 @@ func (s *session) settled() map[uint64]struct{} {
 	found := make(map[uint64]struct{})
 	for _, list := range [2][]flight{s.flights, s.outbox} {
 		for i := range list {
+			if g, ok := list[i].command.(*command.GiveUp); ok {
+				for _, m := range g.Messages {
+					found[m.Sequence] = struct{}{}
+				}
+			}
 			ack, ok := list[i].command.(*command.Ack)
 			if !ok {
 				continue

@@ -71,7 +71,7 @@ func (t *turn) see(a *jetlog.Consumer) {
 	t.follow(a)
 	t.applied = applied{
 		exists: true, delivered: a.Delivered(), pending: a.Pending(), ackPending: a.AckPending() - a.Resting(),
-		resting: a.Resting(), pausedUntil: a.PausedUntil(), passed: a.Passed().Len() > 0,
+		resting: a.Resting(), pausedUntil: a.PausedUntil(), passed: a.Passed().Len() > 0, letters: a.Letters().Len(),
 	}
 }
 
@@ -90,9 +90,9 @@ func (t *turn) pending() uint64 {
 // room returns how many new messages may be sent until too many wait for an answer.
 func (t *turn) room() int {
 	if t.set.maxAckPending == 0 {
-		return turnMessages
+		return min(turnMessages, t.lettersRoom())
 	}
-	return max(t.set.maxAckPending-t.applied.ackPending-int(t.ahead())-t.roused, 0)
+	return min(max(t.set.maxAckPending-t.applied.ackPending-int(t.ahead())-t.roused, 0), t.lettersRoom())
 }
 
 // redeliveries chooses what is to be sent again, of what is not under way. What rests until then takes the place of a new

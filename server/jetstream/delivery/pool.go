@@ -35,8 +35,11 @@ type Config struct {
 	// only members of that group count.
 	Watch  func(a *accounts.Account, subject, queue string, changed func(bool)) (cancel func())
 	Events Events
-	Logger *slog.Logger     // default: nothing is logged
-	Clock  func() time.Time // default time.Now
+	// Letters begins to hand over what consumers of a stream give up, by the time of the stream; default: nothing is handed
+	// over.
+	Letters func(s *Stream, log Log, now func() int64) Letters
+	Logger  *slog.Logger     // default: nothing is logged
+	Clock   func() time.Time // default time.Now
 	// Ticket returns a new random name, for what clients have to send back. It is safe for concurrent use; default
 	// 22 characters of crypto/rand.
 	Ticket func() string

@@ -24,6 +24,7 @@ type rules struct {
 	ack           config.Ack
 	maxAckPending int           // 0 for no limit
 	shortestWait  time.Duration // the least that an answer may take, 0 for ever
+	letters       bool          // what is given up is handed over
 	rests         bool          // what failed comes again when a policy says so, which the state knows
 	maxDeliver    int
 	lasts         bool // begins with the last message of each subject
@@ -67,6 +68,7 @@ func newRules(cfg *config.Consumer) *rules {
 		original: cfg.Replay == config.ReplayOriginal, inactive: cfg.Inactive, sampling: sampling(cfg.Sampling),
 		maxWaiting: cfg.MaxWaiting, maxBatch: cfg.MaxBatch, maxBytes: cfg.MaxBytes, maxExpires: cfg.MaxExpires,
 		priority: cfg.PriorityPolicy, groups: cfg.PriorityGroups, pinned: cfg.PriorityTimeout,
+		letters: cfg.Metadata[config.MetadataDeadLetter] != "",
 		subject: cfg.DeliverSubject, queue: cfg.DeliverGroup, heartbeat: cfg.Heartbeat, flowControl: cfg.FlowControl,
 		rate: cfg.RateLimit / 8,
 	}

@@ -20,6 +20,7 @@ const (
 	FlowControl   Stall = api.StalledFlowControl // the client has not answered yet
 	Replaying     Stall = api.StalledReplay      // the next message comes as much later as it was stored later
 	Backoff       Stall = api.StalledBackoff     // what is not acknowledged comes again at a time
+	DeadLetter    Stall = api.StalledDeadLetter  // what was given up cannot be handed over
 	SlowClient    Stall = "slow_client"          // the client does not take what it was sent
 	KeysBusy      Stall = "keys"                 // what is left waits for another message of its key
 	Storage       Stall = "storage"              // the state cannot be written, or messages not be read
@@ -33,6 +34,10 @@ type State struct {
 	// Stalled says why nothing is delivered, and StalledUntil when that ends, zero if it is not known.
 	Stalled      Stall
 	StalledUntil time.Time
+	// Detail says more about that, empty for nothing.
+	Detail string
+	// Letters is how many messages were given up and are not handed over yet.
+	Letters int
 }
 
 // Lag is how far a consumer is behind. Times are zero when there is no such message.
@@ -73,6 +78,7 @@ func (s *Stream) State(consumer string) (State, bool) {
 			again = true
 			return false
 		})
+		out.Letters = a.Letters().Len()
 		out.Lag, err = lagOf(a, m)
 		return err
 	})
@@ -95,6 +101,9 @@ func (s *Stream) State(consumer string) (State, bool) {
 		out.Stalled, out.StalledUntil = "", time.Time{}
 	case out.Stalled == "" || out.Stalled == MaxAckPending:
 		out.explain(c.settings.Load(), deadline, pending, ackPending, again)
+	}
+	if out.Stalled != Paused {
+		out.held(out.Letters, s.letters.Trouble(consumer))
 	}
 	return out, true
 }

@@ -47,6 +47,7 @@ type Stream struct {
 	interest *interest
 	hungry   atomic.Int32 // consumers that would take a message
 	overdue  deadlines
+	letters  Letters
 	rules    atomic.Pointer[rules] // of the consumer that was configured last: others may have the same
 
 	mu        sync.RWMutex // guards the table
@@ -59,6 +60,7 @@ type Stream struct {
 func (p *Pool) Open(a *accounts.Account, log Log, c *clock.Clock) *Stream {
 	s := &Stream{pool: p, account: a, log: log, clock: c, interest: newInterest(), consumers: make(map[string]*consumer)}
 	s.overdue.stream = s
+	s.letters = noLetters{}
 	if !p.enter(s) {
 		s.closed = true
 		return s
@@ -76,6 +78,7 @@ func (p *Pool) Open(a *accounts.Account, log Log, c *clock.Clock) *Stream {
 	for _, name := range names {
 		s.Update(name)
 	}
+	s.openLetters(log)
 	s.overdue.look()
 	return s
 }
@@ -119,6 +122,7 @@ func (s *Stream) Resign() {
 // end ends the deliveries of all consumers; who waits is told a status.
 func (s *Stream) end(status api.Status) {
 	s.overdue.close()
+	s.letters.Close()
 	for _, told := range s.endAll(status) {
 		<-told
 	}

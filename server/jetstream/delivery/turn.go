@@ -47,6 +47,7 @@ type applied struct {
 	pending     uint64
 	ackPending  int // of these that do not rest
 	resting     int
+	letters     int // that are not handed over yet
 	pausedUntil int64
 	passed      bool // messages were passed over
 }

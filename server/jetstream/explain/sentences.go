@@ -53,6 +53,7 @@ func stalls() map[delivery.Stall]func(*Facts) (text, next string) {
 		delivery.FlowControl:   (*Facts).uncontrolled,
 		delivery.Replaying:     (*Facts).replaying,
 		delivery.Backoff:       (*Facts).waiting,
+		delivery.DeadLetter:    (*Facts).undead,
 		delivery.SlowClient:    (*Facts).slow,
 		delivery.KeysBusy:      (*Facts).behindKeys,
 		delivery.Storage:       (*Facts).unwritable,
@@ -62,6 +63,16 @@ func stalls() map[delivery.Stall]func(*Facts) (text, next string) {
 // paused: an operator has said so, or the configuration.
 func (f *Facts) paused() (text, next string) {
 	return fmt.Sprintf("The consumer is paused%s.", f.until()), "To let it go on now: " + f.command("resume") + "."
+}
+
+// undead: nothing is lost, but what is behind has to wait, and it takes room in the stream that limits do not count.
+func (f *Facts) undead() (text, next string) {
+	text = fmt.Sprintf("%s for the dead-letter stream.", count(uint64(f.Live.Letters), "message that was given up waits", "messages that were given up wait"))
+	if f.Live.Detail == "" {
+		return text + " New ones are delivered when these are handed over.", "Wait, or look whether the dead-letter stream keeps up."
+	}
+	return text + " Nothing is lost, but they cannot be handed over: " + f.Live.Detail + ".",
+		"Make room in that stream, or create it; they are handed over by themselves then."
 }
 
 // full: that all places are taken is nearly always workers who do not acknowledge, which the age of the oldest delivery shows. A

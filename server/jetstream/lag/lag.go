@@ -49,7 +49,7 @@ func Of(stream, consumer string, s *delivery.State, now time.Time) *api.Consumer
 		shown.DrainSeconds = &drain
 	}
 	if s.Stalled != "" {
-		shown.Stalled = &api.Stalled{Reason: string(s.Stalled), Until: orNil(s.StalledUntil)}
+		shown.Stalled = &api.Stalled{Reason: string(s.Stalled), Until: orNil(s.StalledUntil), Detail: s.Detail}
 	}
 	return shown
 }

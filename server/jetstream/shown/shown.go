@@ -75,7 +75,7 @@ func Live(info *api.ConsumerInfo, live *delivery.State) {
 		Served:            live.Lag.Served,
 	}
 	if live.Stalled != "" {
-		info.Stalled = &api.Stalled{Reason: string(live.Stalled), Until: orNil(live.StalledUntil)}
+		info.Stalled = &api.Stalled{Reason: string(live.Stalled), Until: orNil(live.StalledUntil), Detail: live.Detail}
 	}
 }
 

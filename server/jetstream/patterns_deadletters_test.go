@@ -1,0 +1,128 @@
+package jetstream_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"runnel/server/servertest"
+)
+
+// dead is the metadata of a consumer that hands what it gives up to a stream.
+func dead(stream string, more ...string) string {
+	return `"ack_policy":"explicit","metadata":{"runnel.dead_letter":"` + stream + `"` + strings.Join(append([]string{""}, more...), ",") + `}`
+}
+
+// buried waits until a dead-letter stream has so many messages, and none of the consumer's wait to be handed over.
+func (s *site) buried(stream string, messages int) {
+	s.t.Helper()
+	servertest.Eventually(s.t, fmt.Sprintf("%s has %d messages", stream, messages), func() bool {
+		return s.state(stream).Messages == uint64(messages)
+	})
+}
+
+// TestPatternDeadLetters gives messages up in every way: each is in the dead-letter stream once, with its subject, body and headers,
+// and says why it is there.
+func TestPatternDeadLetters(t *testing.T) {
+	s := newSite(t, "")
+	s.stream("S", `"subjects":["s.>"],"retention":"workqueue"`)
+	s.refuses("CONSUMER.CREATE.S.c", `{"stream_name":"S","config":{"name":"c",`+dead("DEAD")+`}}`, 11010)
+	s.refuses("CONSUMER.CREATE.S.c", `{"stream_name":"S","config":{"name":"c",`+dead("S")+`}}`, 10012)
+	s.stream("DEAD", `"subjects":["dead"]`)
+	s.consumer("S", "c", dead("DEAD")+`,"max_deliver":2,"ack_wait":60000000000`)
+	s.stores(1, "s.a", "fails", "Nats-Msg-Id", "id", "My", "own")
+	s.stores(2, "s.b", "is bad")
+	s.stores(3, "s.c", "is done")
+	for range 2 {
+		for _, m := range s.rest("S", "c") {
+			switch about := metadata(m); about.Sequence.Stream {
+			case 1:
+				s.acknowledge(m, "-NAK")
+			case 2:
+				s.acknowledge(m, "+TERM no such order\r\nX: y")
+			default:
+				s.acknowledge(m, "+ACK")
+			}
+		}
+	}
+	s.buried("DEAD", 2)
+	s.holds("S", 0, 4, 3)
+	for sequence := uint64(1); sequence <= 2; sequence++ {
+		m := s.get("DEAD", fmt.Sprintf(`{"seq":%d}`, sequence))
+		want := map[string]string{
+			"Runnel-Dead-Stream": "S", "Runnel-Dead-Consumer": "c", "Runnel-Dead-Path": "S",
+			"Runnel-Dead-Subject": m.Subject, "Runnel-Dead-Attempts": "1", "Runnel-Dead-Reason": "terminated",
+			"Runnel-Dead-Error": "no such order  X: y", "Runnel-Dead-Sequence": "2",
+		}
+		if m.Subject == "s.a" {
+			want["Runnel-Dead-Attempts"], want["Runnel-Dead-Reason"], want["Runnel-Dead-Sequence"] = "2", "max_deliver", "1"
+			want["Runnel-Dead-Error"], want["My"], want["Nats-Msg-Id"] = "", "own", "id"
+		}
+		header := m.Headers
+		for name, value := range want {
+			if there := strings.Contains(header, "\r\n"+name+": "+value+"\r\n"); there != (value != "") {
+				t.Errorf("message %d on %s: header %s should be %q in\n%s", sequence, m.Subject, name, value, header)
+			}
+		}
+	}
+}
+
+// TestPatternDeadLetterFull has a dead-letter stream that takes one message only: what does not fit stays, and its consumer says
+// why, over restarts, until there is room.
+func TestPatternDeadLetterFull(t *testing.T) {
+	s := newSite(t, "")
+	s.stream("S", `"subjects":["s.>"],"max_msgs":3`)
+	s.stream("DEAD", `"subjects":["dead"],"max_msgs":1,"discard":"new"`)
+	s.consumer("S", "c", dead("DEAD"))
+	s.many(3, func(int) string { return "s.a" })
+	for _, m := range s.next("S", "c", 3) {
+		s.acknowledge(m, "+TERM")
+	}
+	s.buried("DEAD", 1)
+	stalled := func(want string) {
+		t.Helper()
+		var info struct {
+			Stalled struct{ Reason, Detail string }
+		}
+		servertest.Eventually(t, "the consumer says "+want, func() bool {
+			s.must("CONSUMER.INFO.S.c", "", &info)
+			return info.Stalled.Reason == want
+		})
+		if want != "" && !strings.Contains(info.Stalled.Detail, "maximum messages exceeded") {
+			t.Errorf("the consumer says %+v", info)
+		}
+	}
+	stalled("dead_letter")
+	s.many(5, func(int) string { return "s.b" }) // limits do not remove what is dead
+	s.holds("S", 5, 2, 8)
+	s.restart()
+	stalled("dead_letter")
+	s.must("STREAM.PURGE.DEAD", "", nil)
+	servertest.Eventually(t, "S has 4 messages", func() bool { return s.state("S").Messages == 4 })
+	s.must("STREAM.PURGE.DEAD", "", nil)
+	servertest.Eventually(t, "S has 3 messages", func() bool { return s.state("S").Messages == 3 })
+	s.holds("S", 3, 6, 8)
+	if m := s.get("DEAD", `{"seq":3}`); !strings.Contains(m.Headers, "Runnel-Dead-Sequence: 3") {
+		t.Errorf("the last one is %s", m.Headers)
+	}
+}
+
+// TestPatternDeadLetterExpires lets messages get too old while a worker has them: they are dead letters then, and gone once they
+// are handed over.
+func TestPatternDeadLetterExpires(t *testing.T) {
+	s := newSite(t, "")
+	s.stream("S", `"subjects":["s.>"],"max_age":300000000`)
+	s.stream("DEAD", `"subjects":["dead"]`)
+	s.consumer("S", "c", dead("DEAD"))
+	s.stores(1, "s.a", "x")
+	m := s.next("S", "c", 1)[0]
+	s.buried("DEAD", 1)
+	if got := s.get("DEAD", `{"seq":1}`); !strings.Contains(got.Headers, "Runnel-Dead-Reason: expired") || got.Subject != "s.a" {
+		t.Errorf("got %s", got.Headers)
+	}
+	servertest.Eventually(t, "S has 0 messages", func() bool { return s.state("S").Messages == 0 })
+	s.acknowledge(m, "+ACK")
+	wants(t, "delivered later", s.rest("S", "c"), []*nats.Msg(nil))
+}
