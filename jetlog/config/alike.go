@@ -46,7 +46,7 @@ func (f Form) Of(common *Consumer, name string, filters []string) Consumer {
 func Alike(a, b *Consumer) bool { return a == b || reflect.DeepEqual(a, b) }
 
 // Same reports whether two configurations, normalised both, ask for the same.
-func Same(a, b *Consumer) bool {
+func Same(a, b any) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)
 	return errX == nil && errY == nil && string(x) == string(y)

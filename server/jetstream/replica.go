@@ -269,7 +269,7 @@ func (t *stream) assigned(a *clustered.Assignment) {
 
 // configure has the stream take a configuration unless it has it already, and returns why not.
 func (t *stream) configure(cfg *config.Stream) (*api.Error, error) {
-	if now := t.log.Config(); sameConfig(&now, cfg) {
+	if now := t.log.Config(); config.Same(&now, cfg) {
 		return nil, nil
 	}
 	result, err := t.propose(&command.Configure{Time: t.account.service.now(), Config: *cfg})

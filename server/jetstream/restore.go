@@ -2,7 +2,6 @@ package jetstream
 
 import (
 	"context"
-	"errors"
 
 	"github.com/nats-io/nuid"
 
@@ -52,7 +51,7 @@ func (s *Service) streamRestore(_ Outlet, r *request) (api.Answer, error) {
 	}
 	a := r.account
 	if err := a.reserve(&cfg, nil); err != nil {
-		return nil, restoreName(err)
+		return nil, api.OfRestoredName(err)
 	}
 	err = s.receive(r, &cfg, &restoring{
 		make:  func(ctx context.Context, in *backup.Reader) (*stream, error) { return a.rebuild(ctx, &cfg, in) },
@@ -84,15 +83,6 @@ func (s *Service) receive(r *request, cfg *config.Stream, how *restoring) error 
 	}
 	s.events.RestoreCreated(r.account.account, cfg.Name, r.message.From)
 	return nil
-}
-
-// restoreName says of a name that is in use what it means here.
-func restoreName(err error) error {
-	var known *api.Error
-	if errors.As(err, &known) && known.ErrCode == int(api.StreamNameExists) {
-		return api.NewError(api.RestoreNameExists)
-	}
-	return err
 }
 
 // spoolMost is how many bytes of a backup may be in a file meanwhile.
@@ -132,7 +122,7 @@ func (s *Service) takeBackup(ctx context.Context, i *transfer.Incoming, r *reque
 		how.drop()
 		s.logger.Warn("restore has failed", "account", r.account.account.Name(), "stream", cfg.Name, "error", err)
 		s.events.RestoreComplete(r.account.account, cfg.Name, r.message.From, start, i.Received(), err)
-		i.Fail(api.CallStreamCreate.Refuse(restoreRefusal(err)))
+		i.Fail(api.CallStreamCreate.Refuse(api.OfRestore(err)))
 		return
 	}
 	how.enter(t)
@@ -140,16 +130,6 @@ func (s *Service) takeBackup(ctx context.Context, i *transfer.Incoming, r *reque
 	r.account.action(cfg.Name, api.ActionCreate)
 	s.events.RestoreComplete(r.account.account, cfg.Name, r.message.From, start, i.Received(), nil)
 	i.Accept(s.restoredAnswer(t))
-}
-
-// restoreRefusal makes what went wrong an error of the API.
-func restoreRefusal(err error) *api.Error {
-	var known *api.Error
-	var wrong *config.Error
-	if errors.As(err, &known) || errors.As(err, &wrong) {
-		return api.FromConfig(err)
-	}
-	return api.NewError(api.RestoreFailed, err.Error())
 }
 
 // restoredAnswer is what the end of a backup is answered with: the stream, as if it had been created. Clients do not

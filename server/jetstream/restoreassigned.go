@@ -33,7 +33,7 @@ func (s *Service) restoreAssigned(_ Outlet, r *request) (api.Answer, error) {
 	}
 	id := nuid.Next()
 	if err := s.cluster.directory.Restore(r.account.name(), rebuild.Staged(&cfg), &cfg, id, limits); err != nil {
-		return nil, restoreName(err)
+		return nil, api.OfRestoredName(err)
 	}
 	return &api.RestoreAnswer{DeliverSubject: api.RestoreSubject(cfg.Name, id)}, nil
 }

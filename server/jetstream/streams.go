@@ -1,8 +1,6 @@
 package jetstream
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 
 	"runnel/jetlog/command"
@@ -36,13 +34,6 @@ func (s *Service) streamRequest(r *request) (config.Stream, error) {
 	return cfg, nil
 }
 
-// sameConfig tells whether two configurations, both normalised, ask for the same.
-func sameConfig(a, b any) bool {
-	x, errA := json.Marshal(a)
-	y, errB := json.Marshal(b)
-	return errA == nil && errB == nil && bytes.Equal(x, y)
-}
-
 // streamCreate makes a stream, or finds that there is one just like it.
 func (s *Service) streamCreate(_ Outlet, r *request) (api.Answer, error) {
 	cfg, err := s.streamRequest(r)
@@ -53,7 +44,7 @@ func (s *Service) streamCreate(_ Outlet, r *request) (api.Answer, error) {
 		return nil, api.NewError(config.StreamInvalidConfig, "stream configuration for create can not be sealed")
 	}
 	if old := r.stream; old != nil {
-		if !sameConfig(old.config(), &cfg) {
+		if !config.Same(old.config(), &cfg) {
 			return nil, api.NewError(api.StreamNameExists)
 		}
 		return created(old)
