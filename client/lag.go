@@ -42,7 +42,7 @@ type Stalled struct {
 }
 
 // Lag returns the lag of one consumer. The error wraps an [Error] if there is none of that name, and [ErrNoAPI] if the server
-// is not Runnel.
+// is not Runnel. With a context that does not end it waits for 5 s.
 func Lag(ctx context.Context, nc *nats.Conn, stream, consumer string) (*ConsumerLag, error) {
 	l := &ConsumerLag{}
 	if err := ask(ctx, nc, "CONSUMER.LAG."+stream+"."+consumer, nil, l); err != nil {

@@ -34,14 +34,21 @@ type entry struct {
 // remember producers is an error, [ErrNoAPI], before anything is published. The user of the connection must be allowed to publish
 // to $RUNNEL.API.LAG.
 func (o *Outbox) Run(ctx context.Context, js jetstream.JetStream) error {
-	if _, err := AllLags(ctx, js.Conn(), LagQuery{Stream: o.Stream, Limit: 1}); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("relay the outbox to stream %s: %w", o.Stream, err)
-	}
-	pause := pauseLeast
+	known, pause := false, pauseLeast
 	for ctx.Err() == nil {
-		more, err := o.relay(ctx, js)
+		var more bool
+		var err error
+		if !known {
+			_, err = AllLags(ctx, js.Conn(), LagQuery{Stream: o.Stream, Limit: 1})
+			known = err == nil
+		}
+		if known {
+			more, err = o.relay(ctx, js)
+		}
 		wait := lookEvery
 		switch {
+		case errors.Is(err, ErrNoAPI):
+			return fmt.Errorf("relay the outbox to stream %s: %w", o.Stream, err)
 		case err != nil && ctx.Err() == nil:
 			if o.Failed != nil {
 				o.Failed(fmt.Errorf("relay the outbox to stream %s: %w", o.Stream, err))
@@ -51,15 +58,20 @@ func (o *Outbox) Run(ctx context.Context, js jetstream.JetStream) error {
 			pause = pauseLeast
 			continue
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-o.wake:
-		case <-ctx.Done():
-		}
-		timer.Stop()
+		o.wait(ctx, wait)
 	}
 	return nil
+}
+
+// wait waits until it is time to look again.
+func (o *Outbox) wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-o.wake:
+	case <-ctx.Done():
+	}
 }
 
 // relay publishes one batch, and reports whether there may be more.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -29,6 +30,9 @@ func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Description, e.
 // ownPrefix begins the subjects of what only this server knows.
 const ownPrefix = "$RUNNEL.API."
 
+// askTime is how long an answer is waited for where the context has no end: what was asked of a server that dies is never answered.
+const askTime = 5 * time.Second
+
 // ask makes a request below ownPrefix, and decodes the answer.
 func ask(ctx context.Context, nc *nats.Conn, subject string, body, into any) error {
 	var text []byte
@@ -37,6 +41,11 @@ func ask(ctx context.Context, nc *nats.Conn, subject string, body, into any) err
 		if text, err = json.Marshal(body); err != nil {
 			return fmt.Errorf("request %s: %w", subject, err)
 		}
+	}
+	if _, ends := ctx.Deadline(); !ends {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, askTime)
+		defer cancel()
 	}
 	m, err := nc.RequestWithContext(ctx, ownPrefix+subject, text)
 	if errors.Is(err, nats.ErrNoResponders) {

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -206,6 +208,73 @@ func TestOutboxElsewhere(t *testing.T) {
 		}
 		if err := o.Run(t.Context(), js); !errors.Is(err, client.ErrNoAPI) {
 			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestOutboxFirst: a message that the stream refuses, when it does not know the producer yet, is not overtaken by the next: then it would
+// be taken for one that the stream has had.
+func TestOutboxFirst(t *testing.T) {
+	each(t, func(t *testing.T, db *database) {
+		js, o := server(t), outbox(t, db)
+		var failed atomic.Int64
+		o.Failed = func(error) { failed.Add(1) }
+		stream(t, js, jetstream.StreamConfig{MaxMsgSize: 500})
+		large := strings.Repeat("large", 200)
+		add(t, db, o, large, "small")
+		relay(t, js, o, 1)
+		servertest.Eventually(t, "two attempts to fail", func() bool { return failed.Load() >= 2 })
+		if got := texts(t, js); len(got) != 0 {
+			t.Errorf("got %d messages before the first is taken", len(got))
+		}
+		if _, err := js.UpdateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s.>"}, MaxMsgSize: 5000}); err != nil {
+			t.Fatal(err)
+		}
+		sent(t, o)
+		if got := texts(t, js); len(got) != 2 || got[0] != large || got[1] != "small" {
+			t.Errorf("got %d messages, want the large and the small one", len(got))
+		}
+	})
+}
+
+// TestOutboxCluster relays through the end of the server that leads the stream.
+func TestOutboxCluster(t *testing.T) {
+	each(t, func(t *testing.T, db *database) {
+		c := servertest.StartCluster(t, 3, fmt.Sprintf("jetstream { store_dir: %q, sync: os }", t.TempDir()+"/"+servertest.ServerName))
+		var urls []string
+		for _, s := range c.Servers {
+			urls = append(urls, s.ClientURL())
+		}
+		nc, err := nats.Connect(strings.Join(urls, ","), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		js, err := jetstream.New(nc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var made jetstream.Stream
+		servertest.Eventually(t, "a stream", func() bool {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			made, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: "S", Subjects: []string{"s.>"}, Replicas: 3})
+			return err == nil
+		})
+		o := outbox(t, db)
+		relay(t, js, o, 2)
+		var want []string
+		for i := range 60 {
+			want = append(want, fmt.Sprint(i))
+			add(t, db, o, want[i])
+			if i == 30 {
+				leader := made.CachedInfo().Cluster.Leader
+				c.Stop(int(leader[1] - '1')) // they are called s1 to s3
+			}
+		}
+		sent(t, o)
+		if got := strings.Join(texts(t, js), " "); got != strings.Join(want, " ") {
+			t.Errorf("got %s", got)
 		}
 	})
 }
