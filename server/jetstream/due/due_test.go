@@ -85,7 +85,7 @@ func (w *world) publish(subject, header string) {
 // holds checks after some time how many messages there are.
 func (w *world) holds(after time.Duration, want uint64) {
 	w.t.Helper()
-	time.Sleep(after)
+	<-time.After(after)
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
