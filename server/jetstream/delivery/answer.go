@@ -120,7 +120,7 @@ func (t *turn) answersOf(list []answer) {
 		}
 	}
 	t.giveUp(give, g)
-	f.patient = t.commits && !f.dead && !f.again && f.due == 0 && len(f.replies) == 0
+	f.patient = t.together && !f.dead && !f.again && f.due == 0 && len(f.replies) == 0
 	if len(ack.Replies) > 0 && !t.join(&f, ack) {
 		t.launch(&f)
 	}

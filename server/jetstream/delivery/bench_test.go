@@ -102,8 +102,10 @@ func (s *sink) Flush() {
 }
 func (s *sink) Close() {}
 
-func benchmarkPull(b *testing.B, ack config.Ack, batch int) {
+// benchmarkPull has a consumer deliver messages, in batches. They are on so many subjects.
+func benchmarkPull(b *testing.B, cfg config.Consumer, batch, subjects int) {
 	w := openWorld(b, streamConfig())
+	w.net.subscribe("inbox")
 	w.pool.Close()
 	s := &sink{got: make(chan []api.AckSubject, 1), want: batch}
 	w.pool = delivery.New(delivery.Config{
@@ -113,22 +115,23 @@ func benchmarkPull(b *testing.B, ack config.Ack, batch int) {
 	defer w.close()
 	payload := make([]byte, 128)
 	var left sync.WaitGroup
-	for range b.N + batch {
+	for i := range b.N + batch {
 		left.Add(1)
-		err := w.log.Start(context.Background(), &command.Publish{Time: now(), Subject: "s.a", Payload: payload}, func(jetlogResult, error) { left.Done() })
+		subject := fmt.Sprintf("s.%d", i%subjects)
+		err := w.log.Start(context.Background(), &command.Publish{Time: now(), Subject: subject, Payload: payload}, func(jetlogResult, error) { left.Done() })
 		if err != nil {
 			b.Fatal(err)
 		}
 	}
 	left.Wait()
-	w.makeConsumer(config.Consumer{Name: "c", Durable: "c", Ack: ack})
+	w.makeConsumer(cfg)
 	body := fmt.Appendf(nil, `{"batch":%d}`, batch)
 	b.ReportAllocs()
 	b.ResetTimer()
 	for n := 0; n < b.N; n += batch {
 		w.stream.Pull("c", delivery.Request{Reply: "inbox", Body: body})
 		for _, a := range <-s.got {
-			if ack == config.AckExplicit {
+			if cfg.Ack == config.AckExplicit {
 				w.stream.Ack("c", delivery.Ack{Subject: a})
 			}
 		}
@@ -137,9 +140,11 @@ func benchmarkPull(b *testing.B, ack config.Ack, batch int) {
 }
 
 func BenchmarkPull(b *testing.B) {
-	b.Run("explicit/batch=500", func(b *testing.B) { benchmarkPull(b, config.AckExplicit, 500) })
-	b.Run("none/batch=500", func(b *testing.B) { benchmarkPull(b, config.AckNone, 500) })
-	b.Run("explicit/batch=1", func(b *testing.B) { benchmarkPull(b, config.AckExplicit, 1) })
+	b.Run("explicit/batch=500", func(b *testing.B) { benchmarkPull(b, explicit(), 500, 1) })
+	b.Run("none/batch=500", func(b *testing.B) { benchmarkPull(b, config.Consumer{Ack: config.AckNone}, 500, 1) })
+	b.Run("explicit/batch=1", func(b *testing.B) { benchmarkPull(b, explicit(), 1, 1) })
+	b.Run("subjects=100000/batch=500", func(b *testing.B) { benchmarkPull(b, explicit(), 500, 100_000) })
+	b.Run("keys=100000/batch=500", func(b *testing.B) { benchmarkPull(b, byKey(), 500, 100_000) })
 }
 
 // TestIdleConsumersCostLittle: no goroutine, no timer, and memory only for what they are.

@@ -34,6 +34,14 @@
 //
 // Acknowledgements that nobody waits for go into the entry of the next delivery, or wait for a moment.
 //
+// So it is with keys, on one server too: otherwise a start could find that a message is to come again whose successor somebody has.
+//
+// # Looking ahead
+//
+// A consumer with a content filter or with keys has a lookout (see package ahead), which chooses what is sent. What it has looked at
+// becomes a Skip command, in front of the Deliver that names what was sent of it: the cursor is where it has looked to. Where
+// nothing was for the consumer that may wait for a moment.
+//
 // # Trouble
 //
 // A command that cannot be started, because the disk is full or the log is busy, waits in the outbox. The

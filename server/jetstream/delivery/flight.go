@@ -88,7 +88,7 @@ func (t *turn) launch(f *flight) {
 // waits reports whether nothing in the outbox is needed soon.
 func (t *turn) waits() bool {
 	s := t.session
-	if !t.commits || len(s.outbox) == 0 || s.patience <= t.ns || t.stall == MaxAckPending {
+	if !t.together || len(s.outbox) == 0 || s.patience <= t.ns || t.stall == MaxAckPending {
 		return false
 	}
 	return !slices.ContainsFunc(s.outbox, func(f flight) bool { return !f.patient })

@@ -54,14 +54,14 @@ func (t *turn) weigh(bytes int) {
 }
 
 // gathers reports whether nothing is to be chosen before something that is held is sent. One command at a time is under
-// way, unless there was more than a turn may send: what comes meanwhile shares the next one.
+// way in a group, unless there was more than a turn may send: what comes meanwhile shares the next one.
 func (t *turn) gathers() bool {
 	s := t.session
 	if t.w.pool.held.Load() >= heldByAll {
 		t.mustBy(t.ns + int64(crowdedPause))
 		return true
 	}
-	return s.heldBytes >= heldMax || s.heldBytes > 0 && !s.full
+	return s.heldBytes >= heldMax || t.together && s.heldBytes > 0 && !s.full
 }
 
 // sentUpTo is the cursor without what is held.
