@@ -234,6 +234,7 @@ func FuzzDecode(f *testing.F) {
 			api.CallConsumerPause: &api.PauseRequest{}, api.CallConsumerReset: &api.ResetRequest{},
 			api.CallConsumerUnpin: &api.UnpinRequest{}, api.CallMetaRescue: &api.RescueRequest{},
 			api.CallAccountStreamMove: &api.MoveRequest{}, api.CallServerRemove: &api.ServerRequest{},
+			api.CallLag: &api.LagRequest{},
 		}
 		for e, request := range requests {
 			err := d.Decode(e, []byte(body), request)
