@@ -211,7 +211,7 @@ var layers = []layer{
 	{"server/clustering", "conf cluster/mesh server/membership", crypto},
 	{
 		"server",
-		"subjects headers conf jetlog/vfs jetlog jetlog/seal jetlog/segment jetlog/wal jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
+		"subjects headers conf jetlog/vfs jetlog jetlog/command jetlog/seal jetlog/segment jetlog/wal jetlog/store cluster server/wire server/accounts server/monitor server/websocket " +
 			"server/logs server/msgtrace server/engine server/system server/jetstream server/jetstream/api server/jetstream/ingest server/callout server/deadlines server/preamble server/operator server/operator/requests server/operator/resolver server/sharing cluster/mesh cluster/meta cluster/meta/state cluster/replicas cluster/survey cluster/transport server/handshake server/membership server/clustering server/jetstream/clustered server/replication server/replication/shown server/watchdog server/descriptors server/capacity server/memory server/storage server/errands server/allowance server/jetstream/quota",
 		nkeys,
 	},

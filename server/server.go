@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"runnel/conf"
+	"runnel/jetlog/command"
 	"runnel/jetlog/store"
 	"runnel/server/accounts"
 	"runnel/server/callout"
@@ -25,6 +26,7 @@ import (
 	"runnel/server/jetstream"
 	"runnel/server/memory"
 	"runnel/server/monitor"
+	"runnel/server/replication"
 	"runnel/server/system"
 	"runnel/server/wire"
 )
@@ -37,9 +39,8 @@ const (
 	// apiLevel is the JetStream API level that clients of NATSVersion expect to see even without JetStream.
 	apiLevel = 5
 	// featureLevel is what this server knows of what servers store for one another and say to each other. It rises with every
-	// addition that others would stumble over, and such a thing is used once all servers of the cluster know it. The first one
-	// has the number of the API.
-	featureLevel = 5
+	// addition that others would stumble over, and such a thing is used once all servers of the cluster know it.
+	featureLevel = replication.LevelOfCommands + command.Level
 )
 
 // Server is a running server. Its methods are safe for concurrent use.

@@ -3,10 +3,15 @@
 package rigtest_test
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"runnel/chaos/process"
 	"runnel/cluster/rigtest"
@@ -63,11 +68,9 @@ func TestFeatureLevel(t *testing.T) {
 	if this.Dialect == process.Incumbent {
 		t.Skip("there are no feature levels")
 	}
-	next := rigtest.BuildChanged(t, "server/server.go", "featureLevel = ", "featureLevel = 1 + ")
+	before := rigtest.BuildChanged(t, "server/server.go", "featureLevel = ", "featureLevel = -1 + ")
 	c := rigtest.New(t, rigtest.Config{JetStream: true})
-	for _, n := range c.Nodes[:2] {
-		n.Use(next)
-	}
+	c.Nodes[2].Use(before)
 	for _, n := range c.Nodes {
 		n.Start()
 	}
@@ -75,15 +78,23 @@ func TestFeatureLevel(t *testing.T) {
 	w := inhabit(t, c, nil)
 	level := w.level(func(int) bool { return true })
 	first, last := w.Nodes[0], w.Nodes[2]
+	w.replace(first, before)
 	w.replace(first, this)
-	w.replace(first, next)
 	if got := w.level(func(int) bool { return true }); got != level {
 		t.Errorf("the level is %d before all servers know it, want %d", got, level)
 	}
-	w.replace(last, next)
+	const notKnown = 11090
+	var refusal *jetstream.APIError
+	if err := w.keyed(); !errors.As(err, &refusal) || refusal.ErrorCode != notKnown {
+		t.Errorf("a consumer with keys, which not all servers know: got %v, want error %d", err, notKnown)
+	}
+	w.replace(last, this)
 	w.level(func(got int) bool { return got == level+1 })
+	if err := w.keyed(); err != nil {
+		t.Errorf("a consumer with keys, which all servers know: %v", err)
+	}
 	first.LameDuck()
-	first.Use(this)
+	first.Use(before)
 	first.Start()
 	rigtest.Eventually(t, "the old server to say that it is too old", func() error {
 		_, err := first.Get("/healthz")
@@ -94,9 +105,23 @@ func TestFeatureLevel(t *testing.T) {
 	})
 	w.writers.Progress(20)
 	first.LameDuck()
-	first.Use(next)
+	first.Use(this)
 	first.Start()
 	w.verify()
+}
+
+// keyed makes a consumer that needs commands of the second level.
+func (w *world) keyed() error {
+	js, err := jetstream.New(w.nc)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
+	defer cancel()
+	_, err = js.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
+		Durable: "KEYED", AckPolicy: jetstream.AckExplicitPolicy, Metadata: map[string]string{"runnel.key": "token:1"},
+	})
+	return err
 }
 
 // level waits until all servers say the same of the feature level, and it is one that is wanted.

@@ -57,6 +57,14 @@ type Own struct {
 	DeadLetter string
 }
 
+// Level returns the level of commands that all who have the stream must know, see package command.
+func (o *Own) Level() int {
+	if o.Filter != nil || o.Key != nil || o.DeadLetter != "" {
+		return 2
+	}
+	return 1
+}
+
 // ownOfConsumers are the keys that are known.
 func ownOfConsumers() []string {
 	return []string{MetadataRetry, MetadataFilter, MetadataFilterFailed, MetadataKey, MetadataKeyFailed, MetadataBreaker, MetadataDeadLetter}

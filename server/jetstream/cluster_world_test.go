@@ -15,6 +15,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/jetlog/entries"
 	"runnel/jetlog/store"
@@ -243,6 +244,8 @@ func (m *member) Majority(a *clustered.Assignment) bool {
 	}
 	return reached > len(a.Peers)/2
 }
+
+func (m *member) Level() int { return command.Level }
 
 func (m *member) Speaks() bool { return m.number == 0 }
 

@@ -53,6 +53,9 @@ func (s *Service) consumerCreate(out Outlet, r *request) (api.Answer, error) {
 	if err := t.checkActive(&cfg); err != nil {
 		return nil, err
 	}
+	if err := s.understood(&cfg); err != nil {
+		return nil, err
+	}
 	api.PersistConsumer(&cfg)
 	wait, err := t.beginConsumer(&cfg, command.Action(q.Action))
 	if err != nil {
@@ -63,6 +66,15 @@ func (s *Service) consumerCreate(out Outlet, r *request) (api.Answer, error) {
 		s.reply(out, r, answer, err)
 	}
 	return nil, nil
+}
+
+// understood tells why a consumer cannot be made yet: not all servers know what it asks for.
+func (s *Service) understood(cfg *config.Consumer) error {
+	own, err := cfg.Own()
+	if err == nil && s.cluster != nil && own.Level() > s.cluster.Level() {
+		err = api.NewError(api.LevelTooLow, "what the metadata of the consumer ask for")
+	}
+	return err
 }
 
 // consumerCreated waits until a consumer is made or changed.

@@ -41,6 +41,13 @@ func (r *Replication) MetaLeader() string {
 	return ""
 }
 
+// LevelOfCommands is how much higher the feature level of a cluster is than that of the commands that its servers know: it began
+// with the number of the API.
+const LevelOfCommands = 4
+
+// Level implements clustered.View.
+func (r *Replication) Level() int { return r.view().Level() - LevelOfCommands }
+
 // Speaks implements clustered.View.
 func (r *Replication) Speaks() bool {
 	if r.groups.Load() == nil {

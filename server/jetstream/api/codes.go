@@ -79,4 +79,5 @@ const (
 	AckUnreachable          config.Code = 11056
 	DelayInvalid            config.Code = 11060
 	DelayImpossible         config.Code = 11061
+	LevelTooLow             config.Code = 11090
 )

@@ -87,6 +87,8 @@ type View interface {
 	Leads() bool
 	// MetaLeader returns the id of the server that is known to lead the meta group and can be reached, empty for none.
 	MetaLeader() string
+	// Level is the level of commands that all servers know, see package command: others must not be given to a stream.
+	Level() int
 	// Speaks reports whether this server is the one that speaks when nobody leads: of those that reach each other the one
 	// with the smallest id.
 	Speaks() bool

@@ -36,6 +36,7 @@ func (v *view) Majority(a *clustered.Assignment) bool {
 	return reached > len(a.Peers)/2
 }
 func (v *view) Speaks() bool { return v.self == "a" }
+func (v *view) Level() int   { return 1 }
 func (v *view) Stream(account, name string) (*clustered.Assignment, bool) {
 	if account != "A" || name != "S" {
 		return nil, false

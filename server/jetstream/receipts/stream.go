@@ -114,6 +114,9 @@ func (s *Stream) Find(ack string, found ingest.Found) (c *causes.Cause, refusal 
 	if d := q.ack.Domain; d != "" && d != s.cfg.Domain {
 		return nil, api.NewError(api.AckInvalid, "the delivery came from another domain, "+d), true
 	}
+	if s.cfg.Asker != nil && s.cfg.Asker.Cluster.Level() < command.KindSettle.Level() {
+		return nil, api.NewError(api.LevelTooLow, "Runnel-Ack"), true
+	}
 	var err error
 	if q.paid, err = s.paidBefore(); err != nil {
 		return nil, s.unreachable(q.ack.Stream), true
