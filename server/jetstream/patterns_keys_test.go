@@ -287,3 +287,21 @@ func TestPatternKeysReplicas(t *testing.T) {
 	cluster.Start(leader)
 	servertest.Eventually(t, "all are done", func() bool { return c.finished() == messages })
 }
+
+// TestPatternKeysReceipts: a message that is acknowledged by what is published lets the next one of its key go.
+func TestPatternKeysReceipts(t *testing.T) {
+	s := newSite(t, "")
+	s.stream("S", `"subjects":["s.*"],"retention":"workqueue"`)
+	s.stream("T", `"subjects":["t.*"]`)
+	s.consumer("S", "c", `"ack_policy":"explicit","metadata":{"runnel.key":"token:2"}`)
+	s.stores(1, "s.a", "1")
+	s.stores(2, "s.a", "2")
+	for seq := uint64(1); seq <= 2; seq++ {
+		m := s.next("S", "c", 1)[0]
+		if got := metadata(m).Sequence.Stream; got != seq {
+			t.Fatalf("got message %d, want %d", got, seq)
+		}
+		s.stores(seq, "t.a", "of it", "Runnel-Ack", m.Reply)
+	}
+	s.holds("S", 0, 3, 2)
+}

@@ -130,15 +130,19 @@ func (t *turn) lookAhead(want int) bool {
 
 // review compares the lookout with the state now and then, while messages wait for others.
 func (t *turn) review(a *jetlog.Consumer) {
-	o := t.c.lookout
-	switch {
-	case !o.Waiting():
-	case t.ns < o.reviewed+int64(reviewPause):
-		t.mustBy(o.reviewed + int64(reviewPause))
-	default:
+	if o := t.c.lookout; o.Waiting() && t.ns >= o.reviewed+int64(reviewPause) {
 		o.Review(a)
 		o.reviewed = t.ns
+	}
+}
+
+// behindKeys says that what is left waits for others of its key, and has the lookout compared with the state: those may have gone.
+func (t *turn) behindKeys() {
+	t.stall = KeysBusy
+	if o := t.c.lookout; o.reviewed == t.ns {
 		t.mustBy(t.ns + int64(reviewLater))
+	} else {
+		t.mustBy(max(o.reviewed+int64(reviewPause), t.ns+1))
 	}
 }
 
@@ -180,7 +184,7 @@ func (t *turn) chooseAhead(again []numbers, want int, further bool) error {
 		t.end, t.further = false, true
 	}
 	if l.End && len(l.Picks) < room && o.Waiting() {
-		t.stall = KeysBusy
+		t.behindKeys()
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/delivery"
 )
@@ -63,6 +64,23 @@ func TestKeysGivenUp(t *testing.T) {
 		w.got("x", "1")
 		w.pass(1100 * time.Millisecond)
 		w.got("x", "2")
+	})
+}
+
+// TestKeysGone: a message that goes without an answer lets the next one of its key go, although nobody tells the deliveries.
+func TestKeysGone(t *testing.T) {
+	bubble(t, streamConfig(), func(t *testing.T, w *world) {
+		w.consumer(byKey())
+		w.publish("s.a", "1", "2", "3")
+		w.pull("x", `{"batch":1}`)
+		w.got("x", "1")
+		w.propose(&command.Delete{Time: now(), Sequence: 1})
+		w.pull("x", `{"batch":2}`) // only now the lookout sees that others wait
+		w.pass(time.Second)
+		w.got("x", "2")
+		w.propose(&command.Delete{Time: now(), Sequence: 2})
+		w.pass(time.Second)
+		w.got("x", "3")
 	})
 }
 
