@@ -73,7 +73,7 @@ func TestExplain(t *testing.T) {
 		{"flows", stalled("", func(f *explain.Facts) { f.Live.Lag.Served = 12.34 }), api.ReasonDelivers, []string{"5 wait", "3 for an answer", "12.3 were processed"}, ""},
 		{"flows without a rate", stalled(""), api.ReasonDelivers, []string{"5 wait"}, ""},
 		{"caught up", func(*explain.Facts) {}, api.ReasonCaughtUp, []string{"through with all"}, ""},
-		{"empty", func(f *explain.Facts) { f.Messages, f.Matching = 0, false }, api.ReasonEmptyStream, []string{"no messages"}, "Publish to orders.>"},
+		{"empty", func(f *explain.Facts) { f.Messages, f.Matching = 0, false }, api.ReasonEmptyStream, []string{"no messages"}, "Publish to one of its subjects (orders.>)"},
 		{"empty mirror", func(f *explain.Facts) { f.Messages, f.Matching, f.Stream.Subjects = 0, false, nil }, api.ReasonEmptyStream, []string{"no messages"}, ""},
 		{"no match", func(f *explain.Facts) { f.Matching = false }, api.ReasonNoMatch, []string{"10, matches", "orders.eu"}, "nats stream subjects ORDERS"},
 		{"no subject", func(f *explain.Facts) {

@@ -218,7 +218,7 @@ func (f *Facts) publish() string {
 	if len(f.Stream.Subjects) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Publish to %s. If something does, look whether it waits for the answer of the stream and what that says.", list(f.Stream.Subjects))
+	return fmt.Sprintf("Publish to one of its subjects (%s). If something does already, look what the stream answers to it: a publish that waits for no answer does not hear of a refusal.", list(f.Stream.Subjects))
 }
 
 // begins names the deliver policy, where it is another than that for all messages.
