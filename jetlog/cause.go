@@ -30,7 +30,7 @@ func (s *Stream) caused(c *causes.Cause) Result {
 	switch {
 	case consumer == nil || consumer.incarnation != c.Incarnation:
 		return refusedWith(config.CauseUnknown, "consumer "+c.Consumer+" has begun again since, or has gone")
-	case c.Sequence <= consumer.delivered.Stream && !consumer.waits(c.Sequence):
+	case c.Sequence <= consumer.delivered.Stream && !consumer.Awaits(c.Sequence):
 		return refused(config.CauseSettled)
 	}
 	s.scratch.answered = dying{consumer, c.Sequence}
@@ -43,7 +43,7 @@ func (s *Stream) owner(c *causes.Cause) *Consumer {
 	if c == nil || c.ID != s.id {
 		return nil
 	}
-	if consumer := s.Consumer(c.Consumer); consumer != nil && consumer.waits(c.Sequence) {
+	if consumer := s.Consumer(c.Consumer); consumer != nil && consumer.Awaits(c.Sequence) {
 		return consumer
 	}
 	return nil
@@ -86,5 +86,6 @@ func (s *Stream) settleFor(c *command.Settle, m Messages) (Result, error) {
 // Causes returns what is known of the messages from which those of the stream were made. It must not be changed.
 func (s *Stream) Causes() *causes.Table { return &s.causes }
 
-// Awaits reports whether a message that was delivered waits for an answer.
-func (c *Consumer) Awaits(seq uint64) bool { return c.waits(seq) }
+// Awaits reports whether an answer would settle a message: it was delivered, or passed over, and then somebody may have got
+// it whose delivery is not in the state.
+func (c *Consumer) Awaits(seq uint64) bool { return c.waits(seq) || c.passed.Has(seq) }

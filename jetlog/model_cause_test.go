@@ -43,7 +43,7 @@ func (m *model) caused(c *causes.Cause) string {
 	switch {
 	case consumer == nil || consumer.incarnation != c.Incarnation:
 		return "no 11052 consumer " + c.Consumer + " has begun again since, or has gone"
-	case c.Sequence <= consumer.delivered.Stream && consumer.waiting[c.Sequence] == nil && !consumer.exhausted[c.Sequence]:
+	case c.Sequence <= consumer.delivered.Stream && !consumer.answerable(c.Sequence):
 		return "no 11051 "
 	}
 	return ""
@@ -54,9 +54,11 @@ func (m *model) owned(c *causes.Cause) bool {
 	if c == nil || c.ID != streamID || m.consumers[c.Consumer] == nil {
 		return false
 	}
-	consumer := m.consumers[c.Consumer]
-	return consumer.waiting[c.Sequence] != nil || consumer.exhausted[c.Sequence]
+	return m.consumers[c.Consumer].answerable(c.Sequence)
 }
+
+// answerable reports whether an answer would settle a message.
+func (c *modelConsumer) answerable(seq uint64) bool { return c.waiting[seq] != nil || c.exhausted[seq] || c.passed[seq] }
 
 // answers says that a message is about to be stored which acknowledges a delivery.
 func (m *model) answers(c *causes.Cause, owned bool) {
