@@ -26,12 +26,12 @@ var (
 // ownHandlerOf returns who answers a call of our own, nil for others.
 func ownHandlerOf(e api.Endpoint) handler {
 	switch {
-	case !e.Own():
-		return nil
-	case e.OfStream():
+	case ownHandlers[e] != nil:
 		return (*Service).ownCall
+	case ownGatherers[e].Part != nil:
+		return (*Service).ownGathered
 	}
-	return (*Service).ownGathered
+	return nil
 }
 
 // ownCall answers a call about a stream.
