@@ -13,6 +13,7 @@ type lookout struct {
 	*ahead.Ahead
 	owed     owed
 	reviewed int64 // when it was last compared with the state
+	due      int64 // when it is to be again, since messages wait for others, 0 for not by itself
 }
 
 // owed is a part of the stream that was looked at, with nothing in it for the consumer, and is not in a command yet.
@@ -81,6 +82,7 @@ func (t *turn) scout() bool {
 // lookAhead is look with a lookout.
 func (t *turn) lookAhead(want int) bool {
 	o := t.c.lookout
+	o.due = 0
 	ready, err := o.Prepare(source{t})
 	if err != nil {
 		t.unreadable(err)
@@ -140,9 +142,9 @@ func (t *turn) review(a *jetlog.Consumer) {
 func (t *turn) behindKeys() {
 	t.stall = KeysBusy
 	if o := t.c.lookout; o.reviewed == t.ns {
-		t.mustBy(t.ns + int64(reviewLater))
+		o.due = t.ns + int64(reviewLater)
 	} else {
-		t.mustBy(max(o.reviewed+int64(reviewPause), t.ns+1))
+		o.due = max(o.reviewed+int64(reviewPause), t.ns+1)
 	}
 }
 
@@ -227,6 +229,21 @@ func (t *turn) pay(passed, failed []uint64) {
 	}
 	t.launch(&flight{command: k, epoch: t.c.epoch, skips: true})
 	*o = owed{}
+}
+
+// isDue reports whether it is time to compare the lookout with the state.
+func (o *lookout) isDue(now int64) bool { return o != nil && o.due != 0 && o.due <= now }
+
+// mindLookout sees to it that what is due of the lookout is done.
+func (t *turn) mindLookout() {
+	t.payLater(false)
+	switch o := t.c.lookout; {
+	case o == nil || o.due == 0 || t.want() == 0:
+	case o.isDue(t.ns): // something else was in the way
+		t.mustBy(t.ns + int64(reviewPause))
+	default:
+		t.mustBy(o.due)
+	}
 }
 
 // payLater makes a command of what is owed when its time has come, or now.

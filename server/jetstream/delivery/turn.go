@@ -177,7 +177,7 @@ func (t *turn) deliver() {
 		c.setHungry(false) // there is another turn when something lands
 		return
 	}
-	if c.hungry.Load() && !t.news && !t.session.unsure {
+	if c.hungry.Load() && !t.news && !t.session.unsure && !c.lookout.isDue(t.ns) {
 		return // there was nothing, and nothing has come
 	}
 	// Before the look, so that a message that comes behind it finds a hungry consumer.
@@ -244,7 +244,7 @@ func (t *turn) afterwards() {
 		t.beat()
 	}
 	t.mindPin("")
-	t.payLater(false)
+	t.mindLookout()
 	t.note(false)
 	if t.waits() {
 		t.mustBy(s.patience)
