@@ -1,12 +1,17 @@
 package jetstream_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
+	"runnel/server"
 	"runnel/server/servertest"
 )
 
@@ -125,4 +130,114 @@ func TestPatternDeadLetterExpires(t *testing.T) {
 	servertest.Eventually(t, "S has 0 messages", func() bool { return s.state("S").Messages == 0 })
 	s.acknowledge(m, "+ACK")
 	wants(t, "delivered later", s.rest("S", "c"), []*nats.Msg(nil))
+}
+
+// TestPatternDeadLettersReplicas gives up messages of a stream whose leader dies meanwhile, and that of the dead-letter stream after
+// it: each message is there once.
+func TestPatternDeadLettersReplicas(t *testing.T) {
+	cluster := servertest.StartCluster(t, 3, fmt.Sprintf("jetstream { store_dir: %q }", t.TempDir()+"/"+servertest.ServerName))
+	nc, err := nats.Connect(cluster.Servers[0].ClientURL()+","+cluster.Servers[1].ClientURL()+","+cluster.Servers[2].ClientURL(),
+		nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*servertest.Patience)
+	defer cancel()
+	for _, cfg := range []jetstream.StreamConfig{
+		{Name: "S", Subjects: []string{"s.>"}, Replicas: 3, Retention: jetstream.WorkQueuePolicy}, {Name: "DEAD", Subjects: []string{"dead"}, Replicas: 3},
+	} {
+		servertest.Eventually(t, "a stream with three replicas", func() bool {
+			_, err := js.CreateStream(ctx, cfg)
+			return err == nil
+		})
+	}
+	_, err = js.CreateConsumer(ctx, "S", jetstream.ConsumerConfig{
+		Durable: "c", AckPolicy: jetstream.AckExplicitPolicy, AckWait: 2 * time.Second, Metadata: map[string]string{"runnel.dead_letter": "DEAD"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const messages = 300
+	for i := range messages {
+		if _, err := js.Publish(ctx, "s.a", fmt.Append(nil, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	given := 0
+	for round := 0; ctx.Err() == nil; round++ {
+		info, err := js.Stream(ctx, "S")
+		if err == nil && round > 0 {
+			if now := info.CachedInfo(); now.State.Msgs == 0 {
+				break
+			}
+		}
+		if kill := map[int]string{2: "S", 5: "DEAD"}[round]; kill != "" {
+			restartLeader(ctx, t, cluster, js, kill)
+		}
+		consumer, err := js.Consumer(ctx, "S", "c")
+		if err != nil {
+			continue // nobody leads, or its server is away
+		}
+		batch, err := consumer.Fetch(40, jetstream.FetchMaxWait(500*time.Millisecond))
+		if err != nil {
+			continue
+		}
+		for m := range batch.Messages() {
+			given++
+			_ = m.TermWithReason("no") // if that is lost the message comes again
+		}
+	}
+	seen := map[string]int{}
+	servertest.Eventually(t, "all dead letters", func() bool {
+		dead, err := js.Stream(ctx, "DEAD")
+		return err == nil && dead.CachedInfo().State.Msgs >= messages
+	})
+	dead, err := js.OrderedConsumer(ctx, "DEAD", jetstream.OrderedConsumerConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := dead.Fetch(messages+50, jetstream.FetchMaxWait(2*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for m := range batch.Messages() {
+		seen[m.Headers().Get("Runnel-Dead-Sequence")]++
+	}
+	for i := range messages {
+		if n := seen[fmt.Sprint(i+1)]; n != 1 {
+			t.Errorf("message %d is there %d times", i+1, n)
+		}
+	}
+	if len(seen) != messages {
+		t.Errorf("%d messages are dead letters, %d were given up %d times", len(seen), messages, given)
+	}
+}
+
+// restartLeader stops the server that leads a stream, and starts it again once another one leads.
+func restartLeader(ctx context.Context, t *testing.T, cluster *servertest.Cluster, js jetstream.JetStream, stream string) {
+	t.Helper()
+	leader := func() string {
+		s, err := js.Stream(ctx, stream)
+		if err != nil || s.CachedInfo().Cluster == nil {
+			return ""
+		}
+		return s.CachedInfo().Cluster.Leader
+	}
+	var name string
+	servertest.Eventually(t, stream+" has a leader", func() bool {
+		name = leader()
+		return name != ""
+	})
+	i := slices.IndexFunc(cluster.Servers, func(s *server.Server) bool { return s.Name() == name })
+	cluster.Stop(i)
+	servertest.Eventually(t, stream+" has another leader", func() bool {
+		now := leader()
+		return now != "" && now != name
+	})
+	cluster.Start(i)
 }
