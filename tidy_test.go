@@ -178,6 +178,7 @@ var layers = []layer{
 	{"server/jetstream/due", "jetlog jetlog/due jetlog/command jetlog/config server/jetstream/alarm server/jetstream/clock", ""},
 	{"server/jetstream/own", "jetlog/store server/accounts server/jetstream/api server/jetstream/clustered server/jetstream/delivery", ""},
 	{"server/jetstream/lag", "jetlog jetlog/config server/jetstream/api server/jetstream/delivery server/jetstream/own server/jetstream/reads", ""},
+	{"server/jetstream/dlq", "subjects headers jetlog jetlog/command jetlog/config server/jetstream/api server/jetstream/own", ""},
 	{"server/jetstream/explain", "subjects jetlog jetlog/config server/jetstream/api server/jetstream/clustered server/jetstream/delivery server/jetstream/lag server/jetstream/own", ""},
 	{"server/jetstream/keys", "jetlog jetlog/config server/jetstream/api server/jetstream/delivery server/jetstream/own", ""},
 	{"server/jetstream/events", "jetlog server/accounts server/engine server/jetstream/api server/jetstream/delivery", nuid},
@@ -187,7 +188,7 @@ var layers = []layer{
 	{
 		"server/jetstream",
 		"subjects headers jetlog/causes jetlog/config jetlog/command jetlog/body jetlog/entries jetlog jetlog/store server/wire server/accounts server/engine " +
-			"server/jetstream/api server/jetstream/backup server/jetstream/claims server/jetstream/clock server/jetstream/clustered server/jetstream/delays server/jetstream/directory server/jetstream/due server/jetstream/ingest server/jetstream/deadletters server/jetstream/delivery server/jetstream/events server/jetstream/explain server/jetstream/lag server/jetstream/keys server/jetstream/handover server/jetstream/own server/jetstream/lanes server/jetstream/overload server/jetstream/quota server/jetstream/reads server/jetstream/rebuild server/jetstream/receipts server/jetstream/relay server/jetstream/shown server/jetstream/sourcing server/jetstream/transfer",
+			"server/jetstream/api server/jetstream/backup server/jetstream/claims server/jetstream/clock server/jetstream/clustered server/jetstream/delays server/jetstream/directory server/jetstream/due server/jetstream/ingest server/jetstream/deadletters server/jetstream/delivery server/jetstream/dlq server/jetstream/events server/jetstream/explain server/jetstream/lag server/jetstream/keys server/jetstream/handover server/jetstream/own server/jetstream/lanes server/jetstream/overload server/jetstream/quota server/jetstream/reads server/jetstream/rebuild server/jetstream/receipts server/jetstream/relay server/jetstream/shown server/jetstream/sourcing server/jetstream/transfer",
 		nuid,
 	},
 	// 5: composes what lies below.

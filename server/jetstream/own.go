@@ -5,6 +5,7 @@ import (
 
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
+	"runnel/server/jetstream/dlq"
 	"runnel/server/jetstream/explain"
 	"runnel/server/jetstream/keys"
 	"runnel/server/jetstream/lag"
@@ -17,9 +18,13 @@ var (
 		api.CallConsumerLag:     lag.Consumer,
 		api.CallConsumerExplain: explain.Consumer,
 		api.CallConsumerKeys:    keys.Consumer,
+		api.CallDeadInfo:        dlq.Info,
+		api.CallDeadGet:         dlq.Get,
+		api.CallDeadDiscard:     dlq.Discard,
 	}
 	ownGatherers = map[api.Endpoint]own.Gatherer{
-		api.CallLag: lag.Account(),
+		api.CallLag:      lag.Account(),
+		api.CallDeadList: dlq.List(),
 	}
 )
 

@@ -2,6 +2,7 @@ package jetstream_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +12,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"runnel/jetlog/config"
 	"runnel/server"
+	"runnel/server/jetstream/api"
 	"runnel/server/servertest"
 )
 
@@ -240,4 +243,73 @@ func restartLeader(ctx context.Context, t *testing.T, cluster *servertest.Cluste
 		return now != "" && now != name
 	})
 	cluster.Start(i)
+}
+
+// calls makes a call of our own, and reads the answer.
+func (s *site) calls(subject, body string, into any) {
+	s.t.Helper()
+	m, err := s.conn.Request("$RUNNEL.API."+subject, []byte(body), servertest.Patience)
+	if err != nil {
+		s.t.Fatalf("%s: %v", subject, err)
+	}
+	if err := json.Unmarshal(m.Data, into); err != nil {
+		s.t.Fatalf("%s: %v in %s", subject, err, m.Data)
+	}
+}
+
+// TestPatternDeadLetterCalls lists dead-letter streams, looks into one, and throws some of it away.
+func TestPatternDeadLetterCalls(t *testing.T) {
+	s := newSite(t, "")
+	s.stream("S", `"subjects":["s.>"]`)
+	s.stream("DEAD", `"subjects":["dead"]`)
+	s.consumer("S", "c", dead("DEAD"))
+	s.many(6, func(i int) string { return fmt.Sprintf("s.%d", i%2) })
+	for i, m := range s.next("S", "c", 5) {
+		s.acknowledge(m, fmt.Sprintf("+TERM why %d", i))
+	}
+	s.buried("DEAD", 5)
+	s.stores(6, "dead", "no dead letter")
+	var list api.DeadListAnswer
+	s.calls("DLQ.LIST", "", &list)
+	if len(list.Streams) != 1 || list.Streams[0].Stream != "DEAD" || list.Streams[0].Messages != 6 || list.Streams[0].Waiting != 0 ||
+		!slices.Equal(list.Streams[0].Consumers, []string{"S.c"}) || list.Streams[0].Oldest == nil {
+		t.Errorf("the list is %+v", list.Streams)
+	}
+	var info api.DeadInfoAnswer
+	s.calls("DLQ.INFO.DEAD", "", &info)
+	if want := []api.DeadCount{{Stream: "S", Consumer: "c", Reason: "terminated", Messages: 5}}; !slices.Equal(info.Counts, want) || info.Partial {
+		t.Errorf("the info is %+v", info)
+	}
+	get := func(body string) (sequences []uint64, next uint64) {
+		t.Helper()
+		var a api.DeadGetAnswer
+		s.calls("DLQ.GET.DEAD", body, &a)
+		for _, l := range a.Letters {
+			sequences = append(sequences, l.Sequence)
+		}
+		return sequences, a.Next
+	}
+	for body, want := range map[string][]uint64{
+		"": {1, 2, 3, 4, 5}, `{"limit":2}`: {1, 2}, `{"seq":3,"limit":2}`: {3, 4}, `{"filter":{"subject":"s.1"}}`: {2, 4},
+		`{"filter":{"consumer":"d"}}`: nil, `{"filter":{"reason":"terminated","stream":"S"},"headers_only":true}`: {1, 2, 3, 4, 5},
+	} {
+		if got, next := get(body); !slices.Equal(got, want) || (next != 0) != strings.Contains(body, "limit") {
+			t.Errorf("%s: got %v, next %d, want %v", body, got, next, want)
+		}
+	}
+	discard := func(body string, want int, code config.Code) {
+		t.Helper()
+		var a api.DeadDiscardAnswer
+		s.calls("DLQ.DISCARD.DEAD", body, &a)
+		if a.Discarded != want || (a.Error != nil) != (code != 0) || code != 0 && a.Error.ErrCode != int(code) {
+			t.Errorf("%s: got %+v, %v, want %d and error %d", body, a, a.Error, want, code)
+		}
+	}
+	discard("", 0, api.DeadLetterUnknown)
+	discard(`{"seq":6}`, 0, api.DeadLetterUnknown)
+	discard(`{"seq":2}`, 1, 0)
+	discard(`{"filter":{"subject":"s.0"},"dry_run":true}`, 3, 0)
+	discard(`{"filter":{"subject":"s.0"}}`, 3, 0)
+	discard(`{"all":true}`, 1, 0)
+	s.holds("DEAD", 1, 6, 6)
 }

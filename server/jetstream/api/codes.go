@@ -73,6 +73,7 @@ const (
 	SourceConsumerFlow      config.Code = 10217
 	IdentityMismatch        config.Code = 10225
 	DeadLetterUnfit         config.Code = 11010
+	DeadLetterUnknown       config.Code = 11011
 	NoKeys                  config.Code = 11030
 	PutTooMany              config.Code = 11050
 	AckInvalid              config.Code = 11055

@@ -52,6 +52,10 @@ const (
 	CallConsumerLag
 	CallConsumerExplain
 	CallConsumerKeys
+	CallDeadList
+	CallDeadInfo
+	CallDeadGet
+	CallDeadDiscard
 	endpoints
 )
 
@@ -134,6 +138,10 @@ var rows = [endpoints]row{
 	CallConsumerLag:     {words: "CONSUMER.LAG", parts: "sc", kind: "consumer_lag", flags: own, empty: newAnswer[ConsumerLagAnswer]},
 	CallConsumerExplain: {words: "CONSUMER.EXPLAIN", parts: "sc", kind: "consumer_explain", flags: own, empty: newAnswer[ExplainAnswer]},
 	CallConsumerKeys:    {words: "CONSUMER.KEYS", parts: "sc", kind: "consumer_keys", body: bodyObject, flags: own, empty: newAnswer[KeysAnswer]},
+	CallDeadList:        {words: "DLQ.LIST", kind: "dlq_list", flags: own, empty: newAnswer[DeadListAnswer]},
+	CallDeadInfo:        {words: "DLQ.INFO", parts: "s", kind: "dlq_info", flags: own, empty: newAnswer[DeadInfoAnswer]},
+	CallDeadGet:         {words: "DLQ.GET", parts: "s", kind: "dlq_get", body: bodyObject, flags: own, empty: newAnswer[DeadGetAnswer]},
+	CallDeadDiscard:     {words: "DLQ.DISCARD", parts: "s", kind: "dlq_discard", body: bodyObject, flags: mutates | own, empty: newAnswer[DeadDiscardAnswer]},
 }
 
 // A prefix and typeSuffix stand around the kind of an answer in its type.

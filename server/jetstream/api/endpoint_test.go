@@ -96,6 +96,10 @@ func TestParseOwnSubject(t *testing.T) {
 		{"LAG", api.Call{Endpoint: api.CallLag}, "lag"},
 		{"CONSUMER.LAG.S.C", api.Call{Endpoint: api.CallConsumerLag, Stream: "S", Consumer: "C"}, "consumer_lag"},
 		{"CONSUMER.KEYS.S.C", api.Call{Endpoint: api.CallConsumerKeys, Stream: "S", Consumer: "C"}, "consumer_keys"},
+		{"DLQ.LIST", api.Call{Endpoint: api.CallDeadList}, "dlq_list"},
+		{"DLQ.INFO.S", api.Call{Endpoint: api.CallDeadInfo, Stream: "S"}, "dlq_info"},
+		{"DLQ.GET.S", api.Call{Endpoint: api.CallDeadGet, Stream: "S"}, "dlq_get"},
+		{"DLQ.DISCARD.S", api.Call{Endpoint: api.CallDeadDiscard, Stream: "S"}, "dlq_discard"},
 		{"CONSUMER.EXPLAIN.S.C", api.Call{Endpoint: api.CallConsumerExplain, Stream: "S", Consumer: "C"}, "consumer_explain"},
 	}
 	seen := map[api.Endpoint]bool{}

@@ -1,0 +1,279 @@
+// Package dlq answers calls about dead-letter streams: which there are, what is in them, and that some of it is to go. A dead
+// letter is a message that says so in its header (package deadletters); other messages of the stream are left alone.
+package dlq
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"runnel/headers"
+	"runnel/jetlog"
+	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/own"
+	"runnel/subjects"
+)
+
+const (
+	// lookMost is how many messages one call looks at.
+	lookMost = 10000
+	// readMost and readBytes bound what is read at once, and answerBytes what an answer has.
+	readMost, readBytes = 512, 1 << 20
+	answerBytes         = 512 << 10
+)
+
+// List answers a call about all streams of an account.
+func List() own.Gatherer { return own.Gatherer{Part: partOf, Join: join} }
+
+// partOf tells of the call's streams: those that have dead letters, and those that their consumers give up into.
+func partOf(c *own.Call) (any, error) {
+	known := map[string]*api.DeadStreamInfo{}
+	of := func(name string) *api.DeadStreamInfo {
+		if known[name] == nil {
+			known[name] = &api.DeadStreamInfo{Stream: name}
+		}
+		return known[name]
+	}
+	for _, s := range c.Streams {
+		name := s.Log.Name()
+		if shown, has := shownOf(s, c.Now); has {
+			of(name).Messages, of(name).Oldest, of(name).Seconds = shown.Messages, shown.Oldest, shown.Seconds
+		}
+		err := s.Log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+			for _, consumer := range state.Consumers() {
+				if target := consumer.DeadLetter(); target != "" {
+					of(target).Waiting += consumer.Letters().Len()
+					of(target).Consumers = append(of(target).Consumers, name+"."+consumer.Name())
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			continue // it is going away
+		}
+	}
+	return sorted(known), nil
+}
+
+func sorted(known map[string]*api.DeadStreamInfo) []*api.DeadStreamInfo {
+	list := make([]*api.DeadStreamInfo, 0, len(known))
+	for _, s := range known {
+		slices.Sort(s.Consumers)
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b *api.DeadStreamInfo) int { return cmp.Compare(a.Stream, b.Stream) })
+	return list
+}
+
+// shownOf returns how much a stream has; it is false if its first message is no dead letter.
+func shownOf(s own.Stream, now time.Time) (*api.DeadStreamInfo, bool) {
+	var state jetlog.State
+	err := s.Log.View(func(stream *jetlog.Stream, _ jetlog.Messages) error {
+		state = stream.State()
+		return nil
+	})
+	shown := &api.DeadStreamInfo{Stream: s.Log.Name(), Messages: state.Messages}
+	if err != nil || state.Messages == 0 {
+		return shown, false
+	}
+	oldest := time.Unix(0, state.FirstTime).UTC()
+	shown.Oldest, shown.Seconds = &oldest, max(now.Sub(oldest).Seconds(), 0)
+	first, err := s.Log.Load(state.First)
+	return shown, err == nil && isDead(first.Header)
+}
+
+// join makes one list of what all servers have told.
+func join(_ *own.Call, parts []json.RawMessage, missing []string) (api.Answer, error) {
+	known := map[string]*api.DeadStreamInfo{}
+	for _, text := range parts {
+		var list []*api.DeadStreamInfo
+		if err := json.Unmarshal(text, &list); err != nil {
+			return nil, fmt.Errorf("what a server tells of dead letters: %w", err)
+		}
+		for _, s := range list {
+			was := known[s.Stream]
+			if was == nil {
+				known[s.Stream] = s
+				continue
+			}
+			was.Waiting += s.Waiting
+			was.Consumers = append(was.Consumers, s.Consumers...)
+			if s.Oldest != nil {
+				was.Messages, was.Oldest, was.Seconds = s.Messages, s.Oldest, s.Seconds
+			}
+		}
+	}
+	return &api.DeadListAnswer{Streams: sorted(known), Missing: missing}, nil
+}
+
+// isDead reports whether a message is a dead letter.
+func isDead(header []byte) bool {
+	_, found := headers.Get(header, api.DeadStream)
+	return found
+}
+
+// means reports whether a filter means a message.
+func means(f *api.DeadFilter, m *jetlog.Message) bool {
+	if !isDead(m.Header) || f.Subject != "" && !subjects.Match(f.Subject, m.Subject) {
+		return false
+	}
+	is := func(name, want string) bool {
+		got, _ := headers.Get(m.Header, name)
+		return want == "" || string(got) == want
+	}
+	return is(api.DeadStream, f.Stream) && is(api.DeadConsumer, f.Consumer) && is(api.DeadReason, f.Reason)
+}
+
+// look calls yield for messages from a sequence on, until it returns false or enough were looked at. It returns where to go on, 0
+// at the end.
+func look(c *own.Call, from uint64, yield func(*jetlog.Message) bool) (next uint64, err error) {
+	next, looked := max(from, 1), 0
+	for looked < lookMost {
+		more, before := true, looked
+		next, err = c.Stream.Log.Read(next, nil, readMost, readBytes, func(m *jetlog.Message) bool {
+			looked++
+			next = m.Sequence + 1
+			more = yield(m)
+			return more
+		})
+		switch {
+		case err != nil:
+			return 0, err
+		case looked == before:
+			return 0, nil
+		case !more || c.Context.Err() != nil:
+			return next, nil
+		}
+	}
+	return next, nil
+}
+
+// Info answers a call about what is in a stream.
+func Info(c *own.Call) (api.Answer, error) {
+	shown, _ := shownOf(c.Stream, c.Now)
+	counts := map[api.DeadCount]uint64{}
+	next, err := look(c, 0, func(m *jetlog.Message) bool {
+		if isDead(m.Header) {
+			counts[api.DeadCount{Stream: value(m, api.DeadStream), Consumer: value(m, api.DeadConsumer), Reason: value(m, api.DeadReason)}]++
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &api.DeadInfoAnswer{DeadStreamInfo: shown, Counts: []api.DeadCount{}, Partial: next != 0}
+	for kind, n := range counts {
+		kind.Messages = n
+		out.Counts = append(out.Counts, kind)
+	}
+	slices.SortFunc(out.Counts, func(a, b api.DeadCount) int {
+		return cmp.Or(cmp.Compare(b.Messages, a.Messages), strings.Compare(a.Stream, b.Stream), strings.Compare(a.Consumer, b.Consumer), strings.Compare(a.Reason, b.Reason))
+	})
+	return out, nil
+}
+
+func value(m *jetlog.Message, name string) string {
+	v, _ := headers.Get(m.Header, name)
+	return string(v)
+}
+
+// Get answers a call that looks at dead letters without consuming them.
+func Get(c *own.Call) (api.Answer, error) {
+	var q api.DeadRequest
+	if err := c.Decode(&q); err != nil {
+		return nil, err
+	}
+	if q.Limit <= 0 || q.Limit > api.DeadMax {
+		q.Limit = api.DeadMax
+	}
+	out, bytes := &api.DeadGetAnswer{Letters: []api.DeadLetter{}}, 0
+	next, err := look(c, q.Sequence, func(m *jetlog.Message) bool {
+		if !means(&q.Filter, m) {
+			return true
+		}
+		l := api.DeadLetter{Sequence: m.Sequence, Subject: m.Subject, Time: time.Unix(0, m.Time).UTC(), Headers: slices.Clone(m.Header)}
+		if !q.Headers {
+			l.Data = slices.Clone(m.Payload)
+		}
+		out.Letters = append(out.Letters, l)
+		bytes += len(l.Headers) + len(l.Data)
+		return len(out.Letters) < q.Limit && bytes < answerBytes
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Next = next
+	return out, nil
+}
+
+// Discard answers a call that deletes dead letters.
+func Discard(c *own.Call) (api.Answer, error) {
+	var q api.DeadDiscardRequest
+	if err := c.Decode(&q); err != nil {
+		return nil, err
+	}
+	if q.Sequence == 0 && q.Filter == (api.DeadFilter{}) && !q.All {
+		return nil, api.NewError(api.DeadLetterUnknown, "say which: seq, filter or all")
+	}
+	var list []uint64
+	next, err := look(c, q.Sequence, func(m *jetlog.Message) bool {
+		if q.Sequence != 0 && m.Sequence != q.Sequence {
+			return false
+		}
+		if means(&q.Filter, m) {
+			list = append(list, m.Sequence)
+		}
+		return q.Sequence == 0
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case q.Sequence != 0 && len(list) == 0:
+		return nil, api.NewError(api.DeadLetterUnknown, fmt.Sprintf("message %d is none", q.Sequence))
+	case q.DryRun:
+		return &api.DeadDiscardAnswer{Discarded: len(list), More: q.Sequence == 0 && next != 0}, nil
+	}
+	n, err := remove(c, list)
+	if err != nil {
+		return nil, err
+	}
+	return &api.DeadDiscardAnswer{Discarded: n, More: q.Sequence == 0 && next != 0}, nil
+}
+
+// remove deletes messages, and returns how many were there.
+func remove(c *own.Call, list []uint64) (n int, err error) {
+	type outcome struct {
+		result jetlog.Result
+		err    error
+	}
+	done, started := make(chan outcome, len(list)), 0
+	for _, seq := range list {
+		d := &command.Delete{Time: c.Now.UnixNano(), Sequence: seq}
+		if err = c.Stream.Log.Start(c.Context, d, func(r jetlog.Result, err error) { done <- outcome{r, err} }); err != nil {
+			break
+		}
+		started++
+	}
+	for range started {
+		select {
+		case o := <-done:
+			switch {
+			case o.err != nil:
+				err = o.err
+			case o.result.Code == 0:
+				n++
+			case o.result.Code != config.SequenceNotFound: // otherwise somebody else was faster
+				err = api.NewError(o.result.Code, o.result.Detail)
+			}
+		case <-c.Context.Done():
+			return n, c.Context.Err()
+		}
+	}
+	c.Stream.Deliver.Changed()
+	return n, err
+}
