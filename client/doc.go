@@ -12,6 +12,6 @@
 // producer for ever; elsewhere it says so before it sends anything. What asks a question of Runnel's own fails with [ErrNoAPI]
 // elsewhere.
 //
-// Those questions go to the account of the connection. A stream of another account, or of another domain, can be asked about where that
+// Those questions go to the account of the connection. A stream of another account can be asked about where that
 // account shares the subject $RUNNEL.API.> like any service.
 package client
