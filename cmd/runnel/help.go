@@ -47,6 +47,11 @@ var lagHelp string
 //go:embed help_key.txt
 var keyHelp string
 
+// dlqHelp is what runnel dlq -h prints before its flags.
+//
+//go:embed help_dlq.txt
+var dlqHelp string
+
 // explainHelp is what runnel explain -h prints before its flags.
 //
 //go:embed help_explain.txt

@@ -40,6 +40,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return clusterCommand(ctx, args[1:], stdout, stderr)
 	case "config":
 		return configCommand(args[1:], stdout, stderr)
+	case "dlq":
+		return dlqCommand(ctx, args[1:], stdout, stderr)
 	case "explain":
 		return explainCommand(ctx, args[1:], stdout, stderr)
 	case "healthcheck":

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"runnel/client"
+)
+
+// dlqFlags are the flags of "runnel dlq".
+type dlqFlags struct {
+	asking
+	filter   client.DeadFilter
+	sequence uint64
+	limit    int
+	rate     int
+	dry, all bool
+}
+
+func (f *dlqFlags) register(flags *flag.FlagSet) {
+	f.asking.register(flags)
+	flags.StringVar(&f.filter.Stream, "stream", "", "only what was given up in this `stream`")
+	flags.StringVar(&f.filter.Consumer, "consumer", "", "only what this `consumer` has given up")
+	flags.StringVar(&f.filter.Reason, "reason", "", "only what was given up for this `reason`")
+	flags.StringVar(&f.filter.Subject, "subject", "", "only what has a subject that this `pattern` matches")
+	flags.Uint64Var(&f.sequence, "seq", 0, "show from this `sequence` on, or discard this one")
+	flags.IntVar(&f.limit, "limit", 50, "show this `number` at most")
+	flags.BoolVar(&f.all, "all", false, "discard all that the filter means, or the whole stream")
+	flags.BoolVar(&f.dry, "dry-run", false, "only say how many would be discarded or put back")
+	flags.IntVar(&f.rate, "rate", 0, "put this `number` back each second at most; 0 for no limit")
+}
+
+// dlqCommand runs "runnel dlq".
+func dlqCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var f dlqFlags
+	flags := newFlags("dlq", dlqHelp, stderr)
+	f.register(flags)
+	rest, err := parseMixed(flags, args)
+	if err != nil {
+		return usageCode(err)
+	}
+	if len(rest) == 0 {
+		flags.Usage()
+		return 1
+	}
+	what, about := rest[0], rest[1:]
+	run, known := map[string]func(context.Context, *nats.Conn, string, io.Writer) error{
+		"ls": f.list, "show": f.show, "redrive": f.redrive, "discard": f.discard,
+	}[what]
+	switch {
+	case !known:
+		return fail(stderr, fmt.Errorf("dlq %s: there is ls, show, redrive and discard", what))
+	case what == "ls" && len(about) > 0, what != "ls" && len(about) != 1:
+		return fail(stderr, fmt.Errorf("dlq %s: runnel dlq -h says how it is written", what))
+	case f.limit < 1:
+		return fail(stderr, fmt.Errorf("dlq: --limit %d: it must be above 0", f.limit))
+	}
+	nc, err := f.connect("dlq", false)
+	if err != nil {
+		return fail(stderr, err)
+	}
+	defer nc.Close()
+	if err := run(ctx, nc, strings.Join(about, ""), stdout); err != nil {
+		return fail(stderr, err)
+	}
+	return 0
+}
+
+// list shows which dead-letter streams there are.
+func (f *dlqFlags) list(ctx context.Context, nc *nats.Conn, _ string, stdout io.Writer) error {
+	ctx, cancel := f.bounded(ctx)
+	defer cancel()
+	streams, err := client.DeadStreams(ctx, nc)
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		return writeJSON(stdout, streams)
+	}
+	var b bytes.Buffer
+	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "STREAM\tMESSAGES\tOLDEST\tWAITING\tFROM")
+	for i := range streams {
+		s := &streams[i]
+		oldest := "-"
+		if s.Oldest != nil {
+			oldest = shortAge(time.Since(*s.Oldest).Seconds())
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\n", s.Stream, s.Messages, oldest, s.Waiting, strings.Join(s.Consumers, " "))
+	}
+	_ = w.Flush() // a buffer takes everything
+	if len(streams) == 0 {
+		b.Reset()
+		b.WriteString("No consumer has a dead-letter stream, and no stream has dead letters.\n")
+	}
+	_, err = stdout.Write(b.Bytes())
+	return err
+}
+
+// show shows dead letters.
+func (f *dlqFlags) show(ctx context.Context, nc *nats.Conn, stream string, stdout io.Writer) error {
+	ctx, cancel := f.bounded(ctx)
+	defer cancel()
+	letters := []client.DeadLetter{}
+	next := max(f.sequence, 1)
+	for next != 0 && len(letters) < f.limit {
+		var more []client.DeadLetter
+		var err error
+		if more, next, err = client.DeadLetters(ctx, nc, stream, f.filter, next, f.limit-len(letters)); err != nil {
+			return err
+		}
+		letters = append(letters, more...)
+	}
+	if f.asJSON {
+		return writeJSON(stdout, letters)
+	}
+	_, err := stdout.Write(deadTable(letters, next != 0))
+	return err
+}
+
+// deadTable is the table of dead letters.
+func deadTable(letters []client.DeadLetter, more bool) []byte {
+	var b bytes.Buffer
+	if len(letters) == 0 {
+		return []byte("No dead letters.\n")
+	}
+	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "SEQ\tSUBJECT\tFROM\tREASON\tATTEMPTS\tAGE\tERROR")
+	for i := range letters {
+		l := &letters[i]
+		h := l.Header()
+		fmt.Fprintf(w, "%d\t%s\t%s.%s\t%s\t%s\t%s\t%.80s\n", l.Sequence, l.Subject, h.Get("Runnel-Dead-Stream"), h.Get("Runnel-Dead-Consumer"),
+			h.Get("Runnel-Dead-Reason"), h.Get("Runnel-Dead-Attempts"), shortAge(time.Since(l.Time).Seconds()), h.Get("Runnel-Dead-Error"))
+	}
+	_ = w.Flush() // a buffer takes everything
+	if more {
+		fmt.Fprintf(&b, "\nThere may be more: --seq %d goes on.\n", letters[len(letters)-1].Sequence+1)
+	}
+	return b.Bytes()
+}
+
+// redrive puts dead letters back.
+func (f *dlqFlags) redrive(ctx context.Context, nc *nats.Conn, stream string, stdout io.Writer) error {
+	if f.sequence != 0 {
+		return errors.New("dlq redrive: --seq is for show and discard; --subject and the other filters say which are put back")
+	}
+	what := "put back"
+	n, err := 0, error(nil)
+	if f.dry {
+		what = "would be put back"
+		n, err = client.DiscardDead(ctx, nc, stream, f.filter, 0, true)
+	} else {
+		n, err = client.RedriveDead(ctx, nc, stream, client.Redrive{Filter: f.filter, Rate: f.rate})
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s, then: %w", plural(n, "dead letter"), what, err)
+	}
+	if f.asJSON {
+		return writeJSON(stdout, map[string]int{"redriven": n})
+	}
+	fmt.Fprintf(stdout, "%s %s\n", plural(n, "dead letter"), what)
+	return nil
+}
+
+// discard throws dead letters away.
+func (f *dlqFlags) discard(ctx context.Context, nc *nats.Conn, stream string, stdout io.Writer) error {
+	if f.sequence == 0 && f.filter == (client.DeadFilter{}) && !f.all && !f.dry {
+		return errors.New("dlq discard: say which: --seq, a filter such as --consumer, or --all")
+	}
+	n, err := client.DiscardDead(ctx, nc, stream, f.filter, f.sequence, f.dry)
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		return writeJSON(stdout, map[string]int{"discarded": n})
+	}
+	what := "discarded"
+	if f.dry {
+		what = "would be discarded"
+	}
+	fmt.Fprintf(stdout, "%s %s\n", plural(n, "dead letter"), what)
+	return nil
+}
