@@ -37,3 +37,21 @@ func TestPatternFilterStreams(t *testing.T) {
 	s.put("o.eu", `{"total":13}`)
 	s.becomes("S", `1 o.eu {"total":10}, 2 o.us {"total":11}, 3 o.eu {"total":12}, 4 o.eu {"total":13}`)
 }
+
+// TestPatternFilterFailed: a message that a filter cannot decide about is a dead letter, where that is asked for.
+func TestPatternFilterFailed(t *testing.T) {
+	s := newSite(t, "")
+	s.stream("DEAD", `"subjects":["dead.*"]`)
+	s.stream("S", `"subjects":["s.*"],"retention":"workqueue"`)
+	s.consumer("S", "c", `"ack_policy":"explicit","metadata":{"runnel.filter":"{\"n\":[1]}","runnel.filter_failed":"dead_letter","runnel.dead_letter":"DEAD"}`)
+	s.stores(1, "s.a", `{"n":2}`)
+	s.stores(2, "s.a", `not JSON`)
+	s.stores(3, "s.a", `{"n":1}`)
+	m := s.next("S", "c", 1)[0]
+	if got := metadata(m).Sequence.Stream; got != 3 {
+		t.Errorf("got message %d, want 3", got)
+	}
+	s.becomes("DEAD", "1 s.a not JSON")
+	s.acknowledge(m, "+ACK")
+	s.holds("S", 0, 4, 3)
+}
