@@ -30,13 +30,14 @@ const (
 	fetchWait   = time.Second
 )
 
-// RedriveDead publishes dead letters of a stream with their former subjects, and takes them out of it. Publishing and
+// Redrive publishes dead letters with their former subjects, and takes them out of it. Publishing and
 // acknowledging are one step, so each is put back once, however often this is stopped, by an error, a crash or the context, and
 // begun again: it goes on where it was, with the filter that it was begun with. It returns how many it has put back.
 //
 // Everybody gets them who consumes the subject. They keep their headers but for those that would make a second one of them a
 // duplicate, or say why they were given up.
-func RedriveDead(ctx context.Context, nc *nats.Conn, stream string, r Redrive) (n int, err error) {
+func (d *DLQ) Redrive(ctx context.Context, r Redrive) (n int, err error) {
+	nc, stream := d.Conn, d.Stream
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return 0, fmt.Errorf("redrive %s: %w", stream, err)
@@ -45,8 +46,8 @@ func RedriveDead(ctx context.Context, nc *nats.Conn, stream string, r Redrive) (
 	if err != nil {
 		return 0, fmt.Errorf("redrive %s: %w", stream, err)
 	}
-	d := &driver{nc: nc, stream: s, queue: s.CachedInfo().Config.Retention == jetstream.WorkQueuePolicy, rate: r.Rate}
-	c, err := d.begin(ctx, r.Filter)
+	w := &driver{letters: d, stream: s, queue: s.CachedInfo().Config.Retention == jetstream.WorkQueuePolicy, rate: r.Rate}
+	c, err := w.begin(ctx, r.Filter)
 	if err != nil {
 		return 0, fmt.Errorf("redrive %s: %w", stream, err)
 	}
@@ -58,7 +59,7 @@ func RedriveDead(ctx context.Context, nc *nats.Conn, stream string, r Redrive) (
 		none := true
 		for m := range batch.Messages() {
 			none = false
-			if err := d.putBack(ctx, m); err != nil {
+			if err := w.putBack(ctx, m); err != nil {
 				return n, fmt.Errorf("redrive %s: %w", stream, errors.Join(err, m.Nak()))
 			}
 			if n++; r.Done != nil {
@@ -71,7 +72,7 @@ func RedriveDead(ctx context.Context, nc *nats.Conn, stream string, r Redrive) (
 		if !none {
 			continue
 		}
-		if done, err := d.ended(ctx, c); err != nil || done {
+		if done, err := w.ended(ctx, c); err != nil || done {
 			return n, err
 		}
 	}
@@ -79,11 +80,11 @@ func RedriveDead(ctx context.Context, nc *nats.Conn, stream string, r Redrive) (
 
 // driver puts the letters of one stream back.
 type driver struct {
-	nc     *nats.Conn
-	stream jetstream.Stream
-	queue  bool // what is acknowledged goes by itself
-	rate   int
-	last   time.Time
+	letters *DLQ
+	stream  jetstream.Stream
+	queue   bool // what is acknowledged goes by itself
+	rate    int
+	last    time.Time
 }
 
 // begin returns the consumer: the one that is there, if that was begun before and not ended. What it has acknowledged goes first,
@@ -129,18 +130,18 @@ func filterOf(f DeadFilter) string {
 // sweep deletes letters that were put back, and were about to be deleted when that was stopped.
 func (d *driver) sweep(ctx context.Context, c jetstream.Consumer, f DeadFilter) error {
 	floor := c.CachedInfo().AckFloor.Stream
-	for next := uint64(1); next != 0 && next <= floor && !d.queue; {
-		var list []DeadLetter
-		var err error
-		if list, next, err = DeadLetters(ctx, d.nc, d.stream.CachedInfo().Config.Name, f, next, 0); err != nil {
+	if d.queue || floor == 0 {
+		return nil
+	}
+	for letter, err := range d.letters.All(ctx, f) {
+		if err != nil {
 			return err
 		}
-		for i := range list {
-			if list[i].Sequence <= floor {
-				if err := d.remove(ctx, list[i].Sequence); err != nil {
-					return err
-				}
-			}
+		if letter.Sequence > floor {
+			break
+		}
+		if err := d.remove(ctx, letter.Sequence); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -172,7 +173,7 @@ func (d *driver) putBack(ctx context.Context, m jetstream.Msg) error {
 	out := nats.NewMsg(subject)
 	out.Data, out.Header = m.Data(), back(m.Headers())
 	out.Header.Set("Runnel-Ack", m.Reply())
-	answer, err := d.nc.RequestMsgWithContext(ctx, out)
+	answer, err := d.letters.Conn.RequestMsgWithContext(ctx, out)
 	if err != nil {
 		return fmt.Errorf("message %d: %w", about.Sequence.Stream, err)
 	}

@@ -79,7 +79,7 @@ func dlqCommand(ctx context.Context, args []string, stdout, stderr io.Writer) in
 func (f *dlqFlags) list(ctx context.Context, nc *nats.Conn, _ string, stdout io.Writer) error {
 	ctx, cancel := f.bounded(ctx)
 	defer cancel()
-	streams, err := client.DeadStreams(ctx, nc)
+	streams, missing, err := client.DeadStreams(ctx, nc)
 	if err != nil {
 		return err
 	}
@@ -102,23 +102,33 @@ func (f *dlqFlags) list(ctx context.Context, nc *nats.Conn, _ string, stdout io.
 		b.Reset()
 		b.WriteString("No consumer has a dead-letter stream, and no stream has dead letters.\n")
 	}
+	if len(missing) > 0 {
+		fmt.Fprintf(&b, "Nobody has told of these streams, which have no leader: %s\n", strings.Join(missing, " "))
+	}
 	_, err = stdout.Write(b.Bytes())
 	return err
+}
+
+// of returns the dead letters of a stream.
+func (f *dlqFlags) of(nc *nats.Conn, stream string) *client.DLQ {
+	return &client.DLQ{Conn: nc, Stream: stream}
 }
 
 // show shows dead letters.
 func (f *dlqFlags) show(ctx context.Context, nc *nats.Conn, stream string, stdout io.Writer) error {
 	ctx, cancel := f.bounded(ctx)
 	defer cancel()
-	letters := []client.DeadLetter{}
-	next := max(f.sequence, 1)
+	letters, next := []client.DeadLetter{}, max(f.sequence, 1)
 	for next != 0 && len(letters) < f.limit {
 		var more []client.DeadLetter
 		var err error
-		if more, next, err = client.DeadLetters(ctx, nc, stream, f.filter, next, f.limit-len(letters)); err != nil {
+		if more, next, err = f.of(nc, stream).Get(ctx, next, f.filter); err != nil {
 			return err
 		}
 		letters = append(letters, more...)
+	}
+	if len(letters) > f.limit {
+		letters, next = letters[:f.limit], letters[f.limit].Sequence
 	}
 	if f.asJSON {
 		return writeJSON(stdout, letters)
@@ -137,9 +147,9 @@ func deadTable(letters []client.DeadLetter, more bool) []byte {
 	fmt.Fprintln(w, "SEQ\tSUBJECT\tFROM\tREASON\tATTEMPTS\tAGE\tERROR")
 	for i := range letters {
 		l := &letters[i]
-		h := l.Header()
-		fmt.Fprintf(w, "%d\t%s\t%s.%s\t%s\t%s\t%s\t%.80s\n", l.Sequence, l.Subject, h.Get("Runnel-Dead-Stream"), h.Get("Runnel-Dead-Consumer"),
-			h.Get("Runnel-Dead-Reason"), h.Get("Runnel-Dead-Attempts"), shortAge(time.Since(l.Time).Seconds()), h.Get("Runnel-Dead-Error"))
+		o := &l.Origin
+		fmt.Fprintf(w, "%d\t%s\t%s.%s\t%s\t%d\t%s\t%.80s\n", l.Sequence, l.Subject, o.Stream, o.Consumer, o.Reason, o.Attempts,
+			shortAge(time.Since(l.Time).Seconds()), o.Error)
 	}
 	_ = w.Flush() // a buffer takes everything
 	if more {
@@ -157,9 +167,9 @@ func (f *dlqFlags) redrive(ctx context.Context, nc *nats.Conn, stream string, st
 	n, err := 0, error(nil)
 	if f.dry {
 		what = "would be put back"
-		n, err = client.DiscardDead(ctx, nc, stream, f.filter, 0, true)
+		n, err = f.of(nc, stream).Discard(ctx, 0, f.filter, true)
 	} else {
-		n, err = client.RedriveDead(ctx, nc, stream, client.Redrive{Filter: f.filter, Rate: f.rate})
+		n, err = f.of(nc, stream).Redrive(ctx, client.Redrive{Filter: f.filter, Rate: f.rate})
 	}
 	if err != nil {
 		return fmt.Errorf("%s %s, then: %w", plural(n, "dead letter"), what, err)
@@ -176,7 +186,7 @@ func (f *dlqFlags) discard(ctx context.Context, nc *nats.Conn, stream string, st
 	if f.sequence == 0 && f.filter == (client.DeadFilter{}) && !f.all && !f.dry {
 		return errors.New("dlq discard: say which: --seq, a filter such as --consumer, or --all")
 	}
-	n, err := client.DiscardDead(ctx, nc, stream, f.filter, f.sequence, f.dry)
+	n, err := f.of(nc, stream).Discard(ctx, f.sequence, f.filter, f.dry)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func TestDLQ(t *testing.T) {
 		}
 		text, _ = ran(t, 0, "dlq", "show", cfg.Name, "--url", url, "--seq", "4", "--json")
 		var letters []client.DeadLetter
-		if err := json.Unmarshal([]byte(text), &letters); err != nil || len(letters) != 1 || letters[0].Header().Get("Runnel-Dead-Sequence") != "4" {
+		if err := json.Unmarshal([]byte(text), &letters); err != nil || len(letters) != 1 || letters[0].Origin.Sequence != 4 {
 			t.Errorf("show as JSON: got %v\n%s", err, text)
 		}
 		said := func(want string, args ...string) {
