@@ -12,8 +12,8 @@ import (
 	"runnel/server/servertest"
 )
 
-// TestDeadLetters looks through what workers have given up, and deletes it.
-func TestDeadLetters(t *testing.T) {
+// TestDLQ looks through what workers have given up, and deletes it.
+func TestDLQ(t *testing.T) {
 	s := newShop(t, nil)
 	s.stream(jetstream.StreamConfig{Name: "DEAD", Subjects: []string{"dead.none"}})
 	consumer, err := s.js.UpdateConsumer(t.Context(), "ORDERS", jetstream.ConsumerConfig{
@@ -27,24 +27,25 @@ func TestDeadLetters(t *testing.T) {
 		return client.Permanent(errors.New("no " + m.Value))
 	}})
 	s.publish("milk", "tea", "bread")
+	q := client.DLQ{Conn: s.nc, Stream: "DEAD"}
 	servertest.Eventually(t, "all to be dead letters", func() bool {
-		info, err := client.CountDead(t.Context(), s.nc, "DEAD")
+		info, err := q.Info(t.Context())
 		return err == nil && info.Messages == 3 && info.Waiting == 0
 	})
-	info, err := client.CountDead(t.Context(), s.nc, "DEAD")
+	info, err := q.Info(t.Context())
 	if err != nil || len(info.Counts) != 1 || info.Counts[0] != (client.DeadCount{Stream: "ORDERS", Consumer: "work", Reason: "terminated", Messages: 3}) {
 		t.Errorf("info: got %+v, %v", info, err)
 	}
-	streams, err := client.DeadStreams(t.Context(), s.nc)
-	if err != nil || len(streams) != 1 || streams[0].Stream != "DEAD" || streams[0].Messages != 3 || streams[0].Oldest == nil {
-		t.Errorf("streams: got %+v, %v", streams, err)
+	streams, missing, err := client.DeadStreams(t.Context(), s.nc)
+	if err != nil || len(missing) > 0 || len(streams) != 1 || streams[0].Stream != "DEAD" || streams[0].Messages != 3 || streams[0].Oldest == nil {
+		t.Errorf("streams: got %+v, %v, %v", streams, missing, err)
 	}
 	var seen []string
-	for letter, err := range client.AllDead(t.Context(), s.nc, "DEAD", client.DeadFilter{Consumer: "work"}) {
+	for letter, err := range q.All(t.Context(), client.DeadFilter{Consumer: "work"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := letter.Origin()
+		o := letter.Origin
 		if o.Stream != "ORDERS" || o.Subject != "orders.new" || o.Consumer != "work" || o.Attempts != 1 || o.First.IsZero() || o.Given.IsZero() || letter.Subject != "orders.new" {
 			t.Errorf("got %+v", letter)
 		}
@@ -65,15 +66,16 @@ func TestDeadLetters(t *testing.T) {
 		{0, client.DeadFilter{Reason: "terminated"}, false, 2},
 		{0, client.DeadFilter{}, false, 0},
 	} {
-		if n, err := client.DiscardDead(t.Context(), s.nc, "DEAD", tt.filter, tt.sequence, tt.dry); n != tt.want || err != nil {
+		if n, err := q.Discard(t.Context(), tt.sequence, tt.filter, tt.dry); n != tt.want || err != nil {
 			t.Errorf("discard %+v: got %d, %v", tt, n, err)
 		}
 	}
-	if list, next, err := client.DeadLetters(t.Context(), s.nc, "DEAD", client.DeadFilter{}, 0, 0); len(list) > 0 || next != 0 || err != nil {
+	if list, next, err := q.Get(t.Context(), 0, client.DeadFilter{}); len(list) > 0 || next != 0 || err != nil {
 		t.Errorf("at the end: got %v, %d, %v", list, next, err)
 	}
+	none := client.DLQ{Conn: s.nc, Stream: "NONE"}
 	var refused *client.Error
-	if _, err := client.CountDead(t.Context(), s.nc, "NONE"); !errors.As(err, &refused) || refused.Code != 10059 {
+	if _, err := none.Info(t.Context()); !errors.As(err, &refused) || refused.Code != 10059 {
 		t.Errorf("no stream: got %v", err)
 	}
 }

@@ -4,8 +4,7 @@
 //
 // [Process] lets a function handle the messages of a consumer. [Inbox] lets an effect in a database happen once for a message
 // that comes twice. [Outbox] brings what a transaction has written down to a stream, once and in order. [Lag], [AllLags] and
-// [Explain] ask how far consumers are behind, and why. [DeadStreams],
-// [AllDead], [RedriveDead] and [DiscardDead] look after what they have given up.
+// [Explain] ask how far consumers are behind, and why. [DLQ] looks after what they have given up.
 //
 // # What needs which server
 //
