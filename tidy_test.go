@@ -123,6 +123,7 @@ var layers = []layer{
 	{"server/jetstream/overload", "", ""},
 	{"server/jetstream/clock", "", ""},
 	{"server/jetstream/pace", "", ""},
+	{"server/jetstream/lazily", "", ""},
 	{"server/jetstream/alarm", "", ""},
 	{"cluster/survey", "", ""},
 	{"server/memory", "", ""},
@@ -188,7 +189,7 @@ var layers = []layer{
 	{
 		"server/jetstream",
 		"subjects headers jetlog/causes jetlog/config jetlog/command jetlog/body jetlog/entries jetlog jetlog/store server/wire server/accounts server/engine " +
-			"server/jetstream/api server/jetstream/backup server/jetstream/claims server/jetstream/clock server/jetstream/clustered server/jetstream/delays server/jetstream/directory server/jetstream/due server/jetstream/ingest server/jetstream/deadletters server/jetstream/delivery server/jetstream/dlq server/jetstream/events server/jetstream/explain server/jetstream/lag server/jetstream/keys server/jetstream/handover server/jetstream/own server/jetstream/lanes server/jetstream/overload server/jetstream/quota server/jetstream/reads server/jetstream/rebuild server/jetstream/receipts server/jetstream/relay server/jetstream/shown server/jetstream/sourcing server/jetstream/transfer",
+			"server/jetstream/api server/jetstream/backup server/jetstream/claims server/jetstream/clock server/jetstream/clustered server/jetstream/delays server/jetstream/directory server/jetstream/due server/jetstream/ingest server/jetstream/deadletters server/jetstream/delivery server/jetstream/dlq server/jetstream/events server/jetstream/explain server/jetstream/lag server/jetstream/keys server/jetstream/handover server/jetstream/own server/jetstream/lanes server/jetstream/lazily server/jetstream/overload server/jetstream/quota server/jetstream/reads server/jetstream/rebuild server/jetstream/receipts server/jetstream/relay server/jetstream/shown server/jetstream/sourcing server/jetstream/transfer",
 		nuid,
 	},
 	// 5: composes what lies below.

@@ -114,6 +114,17 @@ func (x *Crossings) Sources(pattern string) iter.Seq2[*StreamImport, string] {
 	}
 }
 
+// Imports reports whether messages on a subject may come from another account, by an import of a stream.
+func (a *Account) Imports(subject string) bool {
+	x := a.Crossings()
+	if x == nil {
+		return false
+	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return some(x.sources.Overlapping(subject))
+}
+
 // Concerns reports whether a mapping, service or stream of the account could be about a subject
 // that begins with prefix, which ends in a dot.
 func (x *Crossings) Concerns(prefix string) bool {

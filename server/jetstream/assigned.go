@@ -10,6 +10,7 @@ import (
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
+	"runnel/server/jetstream/handover"
 	"runnel/server/jetstream/quota"
 )
 
@@ -235,7 +236,8 @@ func (c *cluster) reply(ctx context.Context, q *clustered.Question) *clustered.R
 	}
 	switch q.Kind {
 	case clustered.KindPut:
-		return t.put(ctx, q)
+		part, known := handover.Answer(ctx, t.ingest, q.Body)
+		return &clustered.Reply{Led: known, Part: part}
 	case clustered.KindReceipts:
 		return t.aboutReceipts(ctx, q)
 	}
@@ -337,4 +339,26 @@ func (c *cluster) replyUsage(q *clustered.Question) *clustered.Reply {
 		*stored += t.log.State().Bytes * uint64(max(cfg.Replicas, 1))
 	}
 	return &clustered.Reply{Usage: all}
+}
+
+// known returns when this server has done what was decided about a stream, or the context ends. Whoever asked for it is told
+// only then that it is done: with what he does next he may reach any server.
+func (c *cluster) known(ctx context.Context, q *clustered.Question) {
+	if r := c.replica(q.ID); r != nil && r.deleted() {
+		select {
+		case <-r.gone:
+		case <-ctx.Done():
+		}
+		return
+	}
+	c.counts.Forget(q)
+	for _, name := range q.Names {
+		a, ok := c.Stream(q.Account, name)
+		ac := c.service.named(q.Account)
+		if ok && a.ID == q.ID && ac != nil && !ac.stream(name).leads() {
+			clustered.AwaitReach(ctx, a, func(subject string, tell func(bool)) func() {
+				return c.service.cfg.Engine.WatchInterest(ac.account, subject, "", tell)
+			})
+		}
+	}
 }

@@ -3,6 +3,8 @@ package jetstream
 import (
 	"context"
 
+	"runnel/jetlog/causes"
+	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
@@ -37,22 +39,20 @@ func (s *Service) takes(account, stream string) (*ingest.Stream, error) {
 	}
 }
 
-// put puts what another server has asked for into a stream that is led here.
-func (t *stream) put(ctx context.Context, q *clustered.Question) *clustered.Reply {
-	part, known := handover.Answer(ctx, t.ingest, q.Body)
-	return &clustered.Reply{Led: known, Part: part}
-}
-
-// openReceipts lets messages be published to the stream with acknowledgements, and those of its own messages be published.
-func (t *stream) openReceipts() {
-	a, s := t.account, t.account.service
-	t.origin = &receipts.Origin{
+// newOrigin lets acknowledgements of the stream's messages be published with others.
+func (t *stream) newOrigin() *receipts.Origin {
+	return &receipts.Origin{
 		Log: t.log, Sent: t.deliver.Sent, Now: t.clock.Now, Propose: t.log.Propose,
 		Settled: func(consumer string) {
 			t.countIfKnown()
 			t.deliver.Acked(consumer)
 		},
 	}
+}
+
+// newReceipts lets messages be published to the stream with acknowledgements, and pays what is owed.
+func (t *stream) newReceipts() *receipts.Stream {
+	a, s := t.account, t.account.service
 	cfg := receipts.Config{
 		Account: a.name(), Domain: s.cfg.Domain, Local: a.origin, Now: t.clock.Now, Propose: t.log.Propose, Logger: s.logger,
 		Exists: func(id uint64) bool { return s.cfg.Store.StreamByID(id) != nil },
@@ -60,23 +60,28 @@ func (t *stream) openReceipts() {
 	if s.cluster != nil {
 		cfg.Asker = &s.cluster.asker
 	}
-	t.receipts = receipts.Open(t.log, cfg)
+	return receipts.Open(t.log, cfg)
 }
 
-// imports tells whether messages on a subject may come from another account.
-func (a *account) imports(subject string) bool {
-	if x := a.account.Crossings(); x != nil {
-		for range x.Sources(subject) {
-			return true
-		}
+// cause is [ingest.Hooks.Cause].
+func (t *stream) cause(ack string, found ingest.Found) (*causes.Cause, *api.Error, bool) {
+	if r := t.receipts.Get(t.newReceipts); r != nil {
+		return r.Find(ack, found)
 	}
-	return false
+	return nil, api.NewError(api.AckUnreachable, t.log.Name()), true
+}
+
+// owed is [ingest.Hooks.Owed].
+func (t *stream) owed() {
+	if r := t.receipts.Get(t.newReceipts); r != nil {
+		r.Owed()
+	}
 }
 
 // origin returns a stream whose deliveries are acknowledged, nil if it is not led here, or nothing can be decided about it.
 func (a *account) origin(stream string) *receipts.Origin {
 	if t := a.stream(stream); t.leads() && !t.stranded() {
-		return t.origin
+		return t.origin.Get(t.newOrigin)
 	}
 	return nil
 }
@@ -86,17 +91,36 @@ func (t *stream) aboutReceipts(ctx context.Context, q *clustered.Question) *clus
 	if t.stranded() {
 		return &clustered.Reply{}
 	}
-	part := t.origin.Answer(ctx, q.Body)
+	part := t.origin.Get(t.newOrigin).Answer(ctx, q.Body)
 	return &clustered.Reply{Led: part != nil, Part: part}
 }
 
-// openDelays lets messages be published to the stream later, and moves those that it keeps for another stream.
-func (t *stream) openDelays() {
+// newDelays lets messages be published to the stream later.
+func (t *stream) newDelays() *delays.Keeper {
 	a, s := t.account, t.account.service
-	t.delays = delays.NewKeeper(delays.KeeperConfig{
+	return delays.NewKeeper(delays.KeeperConfig{
 		Account: a.account, Target: t.config, Outlet: func() delays.Outlet { return s.newOutlet() }, Ensure: a.ensure,
 		Logger: s.logger, Clock: s.cfg.Clock,
 	})
+}
+
+// delay is [ingest.Hooks.Delay].
+func (t *stream) delay(subject, reply string, header, payload []byte) (taken bool, rest []byte, refusal *api.Error) {
+	if c := t.account.service.cluster; c != nil && c.Level() < command.KindPaid.Level() {
+		return false, nil, api.NewError(api.LevelTooLow, "Runnel-Delay")
+	}
+	if k := t.delays.Get(t.newDelays); k != nil {
+		return k.Take(subject, reply, header, payload)
+	}
+	return false, nil, api.NewError(api.DelayImpossible, "the stream is led by another server")
+}
+
+// beginDebts does what the stream has left from before it was led here: it pays what it owes, and moves what it keeps for another stream.
+func (t *stream) beginDebts() {
+	if receipts.Owes(t.log) {
+		t.owed()
+	}
+	a, s := t.account, t.account.service
 	if target := t.config().Metadata[config.MetadataDelayed]; target != "" {
 		t.mover = delays.NewMover(delays.MoverConfig{
 			Log: t.log, Target: target, Now: t.clock.Now, Logger: s.logger,
@@ -105,6 +129,13 @@ func (t *stream) openDelays() {
 			},
 		})
 	}
+}
+
+// endDebts ends all that.
+func (t *stream) endDebts() {
+	t.delays.End().Close()
+	t.mover.Close()
+	t.receipts.End().Close()
 }
 
 // ensure makes a stream unless there is one of that name.

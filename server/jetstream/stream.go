@@ -11,18 +11,17 @@ import (
 	"time"
 
 	"runnel/jetlog"
-	"runnel/jetlog/causes"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/jetlog/store"
 	"runnel/server/engine"
-	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clock"
 	"runnel/server/jetstream/clustered"
 	"runnel/server/jetstream/delays"
 	"runnel/server/jetstream/delivery"
 	"runnel/server/jetstream/due"
 	"runnel/server/jetstream/ingest"
+	"runnel/server/jetstream/lazily"
 	"runnel/server/jetstream/reads"
 	"runnel/server/jetstream/receipts"
 	"runnel/server/jetstream/sourcing"
@@ -31,7 +30,7 @@ import (
 // stream joins what the store has of a stream with its publishers and its consumers. In a cluster it is that only where
 // the stream is led, and as long: a leader that ceases to be one is followed by another value, which has neither.
 //
-// Invariant: ingest, deliver, sources, receipts and origin are nil unless open was called, and do not change then.
+// Invariant: ingest, deliver and sources are nil unless open was called, and do not change then.
 type stream struct {
 	account *account
 	log     *store.Stream
@@ -43,15 +42,15 @@ type stream struct {
 	sources *sourcing.Stream
 	// receipts are for what is published here with the acknowledgement of another message, origin for messages of this
 	// stream that are acknowledged so.
-	receipts *receipts.Stream
-	origin   *receipts.Origin
-	delays   *delays.Keeper // for what is published here later
-	mover    *delays.Mover  // of a stream that keeps that for another one, nil for others
-	due      *due.Keeper    // does what time asks for
-	term     uint64         // in which it is led here; 0 where it is not, and on a server alone
-	resting  atomic.Bool    // it is not led here any more
-	taking   atomic.Bool    // it takes a backup in, or has
-	since    time.Time      // when it became known
+	receipts lazily.Value[receipts.Stream]
+	origin   lazily.Value[receipts.Origin]
+	delays   lazily.Value[delays.Keeper] // for what is published here later
+	mover    *delays.Mover               // of a stream that keeps that for another one, nil for others
+	due      *due.Keeper                 // does what time asks for
+	term     uint64                      // in which it is led here; 0 where it is not, and on a server alone
+	resting  atomic.Bool                 // it is not led here any more
+	taking   atomic.Bool                 // it takes a backup in, or has
+	since    time.Time                   // when it became known
 	// unfinished is set while the stream is not whole, and is not served for that.
 	unfinished bool
 	failed     atomic.Bool  // it could not be opened
@@ -104,19 +103,14 @@ func (t *stream) begin() {
 		Abandoned: func(batch, reason string) { s.events.BatchAbandoned(t.account.account, t.log.Name(), batch, reason) },
 		Wanted:    t.wanted,
 		Admit:     t.admit,
-		Cause: func(ack string, found ingest.Found) (*causes.Cause, *api.Error, bool) {
-			return t.receipts.Find(ack, found)
-		},
-		Imported: t.account.imports,
-		Owed:     func() { t.receipts.Owed() },
-		Delay: func(subject, reply string, header, payload []byte) (bool, []byte, *api.Error) {
-			return t.delays.Take(subject, reply, header, payload)
-		},
-		Now: t.clock.Now,
+		Cause:     t.cause,
+		Imported:  t.account.account.Imports,
+		Owed:      t.owed,
+		Delay:     t.delay,
+		Now:       t.clock.Now,
 	})
 	t.deliver = s.delivery.Open(t.account.account, t.log, t.clock)
-	t.openReceipts()
-	t.openDelays()
+	t.beginDebts()
 	t.sources = s.sourcing.Open(t.account.account, t.log, sourcing.Hooks{
 		Stored:    t.copied,
 		Withdrawn: t.withdrawn,
@@ -178,11 +172,7 @@ func (t *stream) end(deliver func(*delivery.Stream)) {
 	if t.ingest != nil {
 		t.sources.Close()
 		deliver(t.deliver)
-		t.delays.Close()
-		if t.mover != nil {
-			t.mover.Close()
-		}
-		t.receipts.Close()
+		t.endDebts()
 		t.ingest.Close()
 	}
 	t.uncount()
@@ -203,9 +193,7 @@ func (t *stream) silence() {
 // stored is called for each message, once it is safe.
 func (t *stream) stored(subject string, sequence uint64) {
 	t.deliver.Stored(subject, sequence)
-	if t.mover != nil {
-		t.mover.Wake()
-	}
+	t.mover.Wake()
 	if sequence%countEvery == 0 {
 		t.countIfKnown()
 	}
@@ -328,4 +316,23 @@ func (t *stream) named(err error) error {
 // settle waits until what clients have published before is applied, so that what is read next has it.
 func (t *stream) settle(ctx context.Context) error {
 	return t.ingest.Barrier(ctx)
+}
+
+// newKeeper returns what does in the stream what is due.
+func (t *stream) newKeeper() *due.Keeper {
+	s := t.account.service
+	return due.New(due.Config{
+		Log: t.log, Clock: t.clock, Propose: t.propose, Changed: t.changed, Failed: t.timedFailed, Go: s.running.Go,
+		Fired: func(m jetlog.Message, result jetlog.Result) { t.ingest.Announce(m, result) },
+	})
+}
+
+// timedFailed logs what went wrong when its time had come; it is false if the stream has ended here.
+func (t *stream) timedFailed(what string, err error) bool {
+	s := t.account.service
+	if errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrNotFound) || unled(err) || s.ctx.Err() != nil {
+		return false
+	}
+	s.logger.Error(what+"; trying again later", "account", t.log.Account(), "stream", t.log.Name(), "error", err)
+	return true
 }

@@ -71,8 +71,11 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 	return k
 }
 
-// Close ends the keeper. What is still under way gets no answer.
+// Close ends the keeper. What is still under way gets no answer. It does nothing of nil.
 func (k *Keeper) Close() {
+	if k == nil {
+		return
+	}
 	k.mu.Lock()
 	k.closed = true
 	k.mu.Unlock()

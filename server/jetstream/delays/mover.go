@@ -64,8 +64,11 @@ func NewMover(cfg MoverConfig) *Mover {
 	return m
 }
 
-// Wake tells that there may be something to be moved. It is quick.
+// Wake tells that there may be something to be moved. It is quick, and does nothing of nil.
 func (m *Mover) Wake() {
+	if m == nil {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.more = true; !m.busy && !m.closed {
@@ -74,8 +77,11 @@ func (m *Mover) Wake() {
 	}
 }
 
-// Close ends the mover. What it has not moved stays in the companion.
+// Close ends the mover. What it has not moved stays in the companion. It does nothing of nil.
 func (m *Mover) Close() {
+	if m == nil {
+		return
+	}
 	m.mu.Lock()
 	m.closed = true
 	m.mu.Unlock()

@@ -63,24 +63,35 @@ func Open(log Log, cfg Config) *Stream {
 	}
 	s := &Stream{cfg: cfg, log: log, asking: map[string]*asked{}, kick: make(chan struct{}, 1)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	if owes, err := s.owes(); err != nil || owes {
-		s.Owed()
+	_, paid, err := owes(log)
+	if err != nil {
+		cfg.Logger.Error("it is not known what a stream owes", "stream", log.Name(), "error", err)
 	}
+	s.paid.Store(paid)
+	s.Owed()
 	return s
 }
 
-// owes reports whether something is owed.
-func (s *Stream) owes() (is bool, err error) {
-	err = s.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
-		is = state.Causes().Owed() > 0
-		s.paid.Store(state.Causes().Paid())
-		return nil
-	})
-	return is, err
+// Owes reports whether a stream owes something, or that cannot be told.
+func Owes(log Log) bool {
+	is, _, err := owes(log)
+	return is || err != nil
 }
 
-// Close ends the questions and the payments; what is owed is found again. Messages that wait for an answer get none.
+func owes(log Log) (is bool, paid uint64, err error) {
+	err = log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+		is, paid = state.Causes().Owed() > 0, state.Causes().Paid()
+		return nil
+	})
+	return is, paid, err
+}
+
+// Close ends the questions and the payments; what is owed is found again. Messages that wait for an answer get none. It does
+// nothing of nil.
 func (s *Stream) Close() {
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
