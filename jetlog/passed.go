@@ -94,20 +94,10 @@ func (c *Consumer) unpass(seq uint64) bool {
 
 // stillPassed returns those of the messages that were passed over that another filter matches too.
 func (c *Consumer) stillPassed(filter Filter, m Messages) (*passed.Set, error) {
-	var still *passed.Set
-	for seq := range c.passed.All {
+	return c.passed.Those(func(seq uint64) (bool, error) {
 		meta, err := live(m, seq)
-		if err != nil {
-			return nil, err
-		}
-		if filter.Matches(meta.Subject) {
-			if still == nil {
-				still = &passed.Set{}
-			}
-			still.Add(seq)
-		}
-	}
-	return still, nil
+		return err == nil && filter.Matches(meta.Subject), err
+	})
 }
 
 // passing returns the consumers of which messages were passed over.

@@ -15,7 +15,7 @@ import (
 	"runnel/client"
 )
 
-// keyFlags are the flags of "runnel key".
+// keyFlags are the flags of "runnel key". The limit is about what is shown: the counts are of all keys.
 type keyFlags struct {
 	asking
 	limit            int
@@ -23,13 +23,15 @@ type keyFlags struct {
 	stream, consumer string
 }
 
+// register defines the flags. A sequence of 0 is none, as everywhere.
 func (f *keyFlags) register(flags *flag.FlagSet) {
 	f.asking.register(flags)
 	flags.IntVar(&f.limit, "limit", 50, "`number` of keys, at most 256")
 	flags.Uint64Var(&f.settle, "settle", 0, "acknowledge the message with this `sequence`, which a key has out")
 }
 
-// keyCommand runs "runnel key".
+// keyCommand runs "runnel key". It asks as a client of the account, as "runnel lag" does. With --settle it does something before it
+// asks, so that what it shows is how things are afterwards.
 func keyCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var f keyFlags
 	flags := newFlags("key", keyHelp, stderr)
@@ -59,6 +61,7 @@ func keyCommand(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	return 0
 }
 
+// run does what is asked for, and shows the keys as they are then.
 func (f *keyFlags) run(ctx context.Context, nc *nats.Conn, stdout io.Writer) error {
 	ctx, cancel := f.bounded(ctx)
 	defer cancel()
@@ -90,7 +93,8 @@ func (f *keyFlags) settleKey(ctx context.Context, nc *nats.Conn) error {
 	return client.SettleKey(ctx, nc, f.stream, f.consumer, f.settle)
 }
 
-// keyTable is the table, with what there is in all below it.
+// keyTable is the table, with what there is in all below it. The server has put first what needs somebody: keys that are blocked, and
+// then those behind which the most messages wait. What a blocked key needs is said only where there is one.
 func keyTable(keys *client.Keys) []byte {
 	var b bytes.Buffer
 	if len(keys.Keys) > 0 {
@@ -130,7 +134,7 @@ func keyName(h *client.KeyHold) string {
 	return fmt.Sprintf("%.60s", h.Key)
 }
 
-// keyState is the state in words.
+// keyState is the state in words. One that this program does not know, of a later server, is shown as it is.
 func keyState(state string) string {
 	if state == "in_flight" {
 		return "in flight"
@@ -146,7 +150,8 @@ func timesOf(n uint64) string {
 	return fmt.Sprint(n)
 }
 
-// keyUntil is how long the message stays where it is.
+// keyUntil is how long the message stays where it is, by the clock of the server: that of who looks may be another one. What is to
+// be delivered again now, and what is blocked, has no such time.
 func keyUntil(keys *client.Keys, h *client.KeyHold) string {
 	if h.Until == nil {
 		return "-"
@@ -154,7 +159,7 @@ func keyUntil(keys *client.Keys, h *client.KeyHold) string {
 	return shortAge(max(h.Until.Sub(keys.Time).Seconds(), 0))
 }
 
-// behind is how much waits behind a message.
+// behind is how much waits behind a message, as far as the leader of the stream has looked.
 func behind(h *client.KeyHold) string {
 	if h.More {
 		return fmt.Sprintf("%d+", h.Behind)

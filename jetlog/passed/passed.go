@@ -137,6 +137,24 @@ func (s *Set) All(yield func(seq uint64) bool) {
 	}
 }
 
+// Those returns the set of those that keep wants, nil for none. The error is that of keep, which ends it.
+func (s *Set) Those(keep func(seq uint64) (bool, error)) (*Set, error) {
+	var kept *Set
+	for seq := range s.All {
+		wanted, err := keep(seq)
+		if err != nil {
+			return nil, err
+		}
+		if wanted && kept == nil {
+			kept = &Set{}
+		}
+		if wanted {
+			kept.Add(seq)
+		}
+	}
+	return kept, nil
+}
+
 // Check verifies the invariants, and reports through wrong each that does not hold. It changes nothing.
 func (s *Set) Check(wrong func(format string, args ...any)) {
 	if s == nil {

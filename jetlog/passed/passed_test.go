@@ -2,6 +2,7 @@ package passed_test
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -90,6 +91,25 @@ func TestNil(t *testing.T) {
 	check(t, s)
 	if got := again(t, s); got.Len() != 0 {
 		t.Errorf("read again: got %d, want none", got.Len())
+	}
+}
+
+func TestThose(t *testing.T) {
+	s := &passed.Set{}
+	for seq := uint64(1); seq <= 6; seq++ {
+		s.Add(seq)
+	}
+	even, err := s.Those(func(seq uint64) (bool, error) { return seq%2 == 0, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, even, map[uint64]bool{2: true, 4: true, 6: true})
+	if none, err := s.Those(func(uint64) (bool, error) { return false, nil }); none != nil || err != nil {
+		t.Errorf("none: got %v, %v", none, err)
+	}
+	want := errors.New("unreadable")
+	if _, err := s.Those(func(seq uint64) (bool, error) { return true, want }); !errors.Is(err, want) {
+		t.Errorf("got %v, want %v", err, want)
 	}
 }
 
