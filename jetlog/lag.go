@@ -28,8 +28,7 @@ func (c *Consumer) OldestUnacked(m Messages) (Meta, error) {
 	return live(m, seq)
 }
 
-// FirstUnacked returns the oldest message that waits for an answer, 0 for none, and when it was first delivered, in nanoseconds
-// since 1970; that is 0 where it is not known, since no policy of the consumer needs it.
+// FirstUnacked returns the oldest message that waits for an answer, 0 for none, and when it was first delivered, 0 if that is not noted.
 func (c *Consumer) FirstUnacked() (seq uint64, delivered int64) {
 	d := c.acks.First()
 	if d == nil {

@@ -13,7 +13,10 @@ import (
 	"runnel/bench"
 )
 
-// asking holds the flags of commands that ask a server something as its client: of the account whose streams it is about.
+// asking holds the flags of commands that ask a server something as its client: of the
+// account whose streams it is about. Credentials may come from the environment, and
+// the flags are those that the nats command line has for the same things, so that
+// whoever has set that up has set up this.
 type asking struct {
 	benchConnection
 	timeout time.Duration
@@ -48,12 +51,14 @@ func (a *asking) connect(name string, again bool) (*nats.Conn, error) {
 	return nc, nil
 }
 
-// bounded is a context for one question.
+// bounded is a context for one question: a server that dies never answers it, and a
+// script must not wait for ever.
 func (a *asking) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, a.timeout)
 }
 
-// newFlags returns the flags of a command that has this help.
+// newFlags returns the flags of a command that has this help. The help is a text of its
+// own with examples, and the list of the flags stands at its end.
 func newFlags(name, help string, stderr io.Writer) *flag.FlagSet {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(stderr)

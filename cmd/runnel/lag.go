@@ -109,7 +109,8 @@ func (f *lagFlags) look(ctx context.Context, nc *nats.Conn) (*client.Lags, error
 	return &client.Lags{Total: 1, Consumers: []client.ConsumerLag{*l}}, nil
 }
 
-// show writes what was found, as a table or as JSON.
+// show writes what was found, as a table or as JSON. The JSON is the server's answer,
+// with the same members, so that a script may ask either.
 func (f *lagFlags) show(w io.Writer, lags *client.Lags) error {
 	if f.asJSON {
 		return writeJSON(w, lags)
@@ -209,7 +210,7 @@ func unacked(u *client.Backlog) string {
 	return fmt.Sprintf("%d (%s%s)", u.Messages, shortAge(u.Seconds), mark)
 }
 
-// rate is a rate with three digits.
+// rate is a rate with three digits. More would change at every look and say nothing.
 func rate(perSecond float64) string {
 	if perSecond >= 100 {
 		return fmt.Sprintf("%.0f", perSecond)
@@ -217,7 +218,8 @@ func rate(perSecond float64) string {
 	return fmt.Sprintf("%.3g", perSecond)
 }
 
-// drained is how long something takes, if that is known.
+// drained is how long something takes, if that is known. Without a rate nobody can
+// say, which is not the same as never.
 func drained(seconds *float64) string {
 	if seconds == nil {
 		return "-"
@@ -236,7 +238,8 @@ func heldUp(l *client.ConsumerLag) string {
 	return l.Stalled.Reason
 }
 
-// shortAge is a time in seconds with its two largest units.
+// shortAge is a time in seconds with its two largest units. Below ten seconds it has
+// tenths, and nothing but nothing is 0.
 func shortAge(seconds float64) string {
 	const day, most = 24 * time.Hour, 9e9 // seconds that a Duration has
 	d := time.Duration(min(seconds, most) * float64(time.Second))
