@@ -14,8 +14,8 @@ import (
 
 const (
 	// atOnce is how many letters of a consumer are handed over together, and atOnceBytes about how large they may be.
-	atOnce      = 512
-	atOnceBytes = 1 << 20
+	atOnce      = 2048
+	atOnceBytes = 2 << 20
 	// putTime bounds one attempt.
 	putTime = 10 * time.Second
 	// The pauses after an attempt that was in vain.

@@ -23,11 +23,11 @@ const prefix = "Runnel-Dead-"
 func headerOf(stream, consumer string, l *letters.Letter, m *jetlog.Message) []byte {
 	block := m.Header
 	path := append(pathOf(block), stream)
-	for _, name := range []string{
-		api.DeadStream, api.DeadSubject, api.DeadSequence, api.DeadConsumer, api.DeadReason, api.DeadError, api.DeadAttempts,
-		api.DeadFirst, api.DeadLast, api.DeadTime, api.DeadPath, api.DeadOmitted,
-	} {
-		if bytes.Contains(block, []byte(prefix)) {
+	if bytes.Contains(block, []byte(prefix)) {
+		for _, name := range []string{
+			api.DeadStream, api.DeadSubject, api.DeadSequence, api.DeadConsumer, api.DeadReason, api.DeadError, api.DeadAttempts,
+			api.DeadFirst, api.DeadLast, api.DeadTime, api.DeadPath, api.DeadOmitted,
+		} {
 			block = headers.Delete(block, name)
 		}
 	}
