@@ -16,7 +16,8 @@ import (
 	"runnel/client"
 )
 
-// dlqFlags are the flags of "runnel dlq".
+// dlqFlags are the flags of "runnel dlq". All of its commands have the same ones, so that a filter that was tried with show can be
+// given to redrive or discard as it is.
 type dlqFlags struct {
 	asking
 	filter   client.DeadFilter
@@ -39,7 +40,7 @@ func (f *dlqFlags) register(flags *flag.FlagSet) {
 	flags.IntVar(&f.rate, "rate", 0, "put this `number` back each second at most; 0 for no limit")
 }
 
-// dlqCommand runs "runnel dlq".
+// dlqCommand runs "runnel dlq". What is wrong with the command line is found before anybody is asked.
 func dlqCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var f dlqFlags
 	flags := newFlags("dlq", dlqHelp, stderr)
@@ -75,7 +76,7 @@ func dlqCommand(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	return 0
 }
 
-// list shows which dead-letter streams there are.
+// list shows which dead-letter streams there are: what they have, since when, and what has not got there yet.
 func (f *dlqFlags) list(ctx context.Context, nc *nats.Conn, _ string, stdout io.Writer) error {
 	ctx, cancel := f.bounded(ctx)
 	defer cancel()
@@ -109,12 +110,12 @@ func (f *dlqFlags) list(ctx context.Context, nc *nats.Conn, _ string, stdout io.
 	return err
 }
 
-// of returns the dead letters of a stream.
+// of returns the dead letters of a stream, whoever has given them up.
 func (f *dlqFlags) of(nc *nats.Conn, stream string) *client.DLQ {
 	return &client.DLQ{Conn: nc, Stream: stream}
 }
 
-// show shows dead letters.
+// show shows dead letters, from a sequence on. Nothing is consumed: whoever looks takes nothing from those who work on them.
 func (f *dlqFlags) show(ctx context.Context, nc *nats.Conn, stream string, stdout io.Writer) error {
 	ctx, cancel := f.bounded(ctx)
 	defer cancel()
@@ -137,7 +138,8 @@ func (f *dlqFlags) show(ctx context.Context, nc *nats.Conn, stream string, stdou
 	return err
 }
 
-// deadTable is the table of dead letters.
+// deadTable is the table of dead letters. What a worker has said comes last, since it may be long; JSON has all of it, and the
+// bodies.
 func deadTable(letters []client.DeadLetter, more bool) []byte {
 	var b bytes.Buffer
 	if len(letters) == 0 {
@@ -158,17 +160,19 @@ func deadTable(letters []client.DeadLetter, more bool) []byte {
 	return b.Bytes()
 }
 
-// redrive puts dead letters back.
+// redrive puts dead letters back. It may be interrupted: the consumer that it works with stays, and the next one goes on there. So
+// the number is that of this time.
 func (f *dlqFlags) redrive(ctx context.Context, nc *nats.Conn, stream string, stdout io.Writer) error {
 	if f.sequence != 0 {
 		return errors.New("dlq redrive: --seq is for show and discard; --subject and the other filters say which are put back")
 	}
 	what := "put back"
+	// How many it would be is the same question as for discard: what the filter means now.
 	n, err := 0, error(nil)
 	if f.dry {
 		what = "would be put back"
 		n, err = f.of(nc, stream).Discard(ctx, 0, f.filter, true)
-	} else {
+	} else { // without the bound of one question: it takes as long as it takes
 		n, err = f.of(nc, stream).Redrive(ctx, client.Redrive{Filter: f.filter, Rate: f.rate})
 	}
 	if err != nil {
@@ -181,7 +185,7 @@ func (f *dlqFlags) redrive(ctx context.Context, nc *nats.Conn, stream string, st
 	return nil
 }
 
-// discard throws dead letters away.
+// discard throws dead letters away. There is no way back, so somebody has to say which, and can ask before how many these are.
 func (f *dlqFlags) discard(ctx context.Context, nc *nats.Conn, stream string, stdout io.Writer) error {
 	if f.sequence == 0 && f.filter == (client.DeadFilter{}) && !f.all && !f.dry {
 		return errors.New("dlq discard: say which: --seq, a filter such as --consumer, or --all")

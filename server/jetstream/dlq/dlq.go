@@ -1,5 +1,8 @@
 // Package dlq answers calls about dead-letter streams: which there are, what is in them, and that some of it is to go. A dead
 // letter is a message that says so in its header (package deadletters); other messages of the stream are left alone.
+//
+// Nothing here consumes anything, nor keeps a state of its own: what is answered is read of the streams when it is asked. To put dead
+// letters back is for clients, who publish them with the acknowledgement of a consumer (docs/adr/0025).
 package dlq
 
 import (
@@ -27,10 +30,12 @@ const (
 	answerBytes         = 512 << 10
 )
 
-// List answers a call about all streams of an account.
+// List answers a call about all streams of an account. Each server tells of those that it leads, from both ends: who leads a
+// stream knows what its consumers have given up and to whom, and who leads a dead-letter stream knows what that has.
 func List() own.Gatherer { return own.Gatherer{Part: partOf, Join: join} }
 
-// partOf tells of the call's streams: those that have dead letters, and those that their consumers give up into.
+// partOf tells of the call's streams: those that have dead letters, and those that their consumers give up into, which may be led
+// elsewhere: of these it is only known what waits.
 func partOf(c *own.Call) (any, error) {
 	known := map[string]*api.DeadStreamInfo{}
 	of := func(name string) *api.DeadStreamInfo {
@@ -60,6 +65,7 @@ func partOf(c *own.Call) (any, error) {
 	return sorted(known), nil
 }
 
+// sorted returns streams by name, so that every answer has the same order.
 func sorted(known map[string]*api.DeadStreamInfo) []*api.DeadStreamInfo {
 	list := make([]*api.DeadStreamInfo, 0, len(known))
 	for _, s := range known {
@@ -70,7 +76,8 @@ func sorted(known map[string]*api.DeadStreamInfo) []*api.DeadStreamInfo {
 	return list
 }
 
-// shownOf returns how much a stream has; it is false if its first message is no dead letter.
+// shownOf returns how much a stream has; it is false if its first message is no dead letter. A dead-letter stream needs no mark:
+// whatever has been handed over says so itself, and streams without any cost one look at a message.
 func shownOf(s own.Stream, now time.Time) (*api.DeadStreamInfo, bool) {
 	var state jetlog.State
 	err := s.Log.View(func(stream *jetlog.Stream, _ jetlog.Messages) error {
@@ -87,7 +94,8 @@ func shownOf(s own.Stream, now time.Time) (*api.DeadStreamInfo, bool) {
 	return shown, err == nil && isDead(first.Header)
 }
 
-// join makes one list of what all servers have told.
+// join makes one list of what all servers have told. A stream may be in several parts: what it has comes from its leader, what waits
+// for it from the leaders of those that give up into it.
 func join(_ *own.Call, parts []json.RawMessage, missing []string) (api.Answer, error) {
 	known := map[string]*api.DeadStreamInfo{}
 	for _, text := range parts {
@@ -111,13 +119,15 @@ func join(_ *own.Call, parts []json.RawMessage, missing []string) (api.Answer, e
 	return &api.DeadListAnswer{Streams: sorted(known), Missing: missing}, nil
 }
 
-// isDead reports whether a message is a dead letter.
+// isDead reports whether a message is a dead letter. Whoever publishes to such a stream could pretend that; it deceives only those who
+// look.
 func isDead(header []byte) bool {
 	_, found := headers.Get(header, api.DeadStream)
 	return found
 }
 
-// means reports whether a filter means a message.
+// means reports whether a filter means a message. Messages that are no dead letters are never meant, so that a stream that is used for
+// something else too loses nothing of that.
 func means(f *api.DeadFilter, m *jetlog.Message) bool {
 	if !isDead(m.Header) || f.Subject != "" && !subjects.Match(f.Subject, m.Subject) {
 		return false
@@ -130,7 +140,7 @@ func means(f *api.DeadFilter, m *jetlog.Message) bool {
 }
 
 // look calls yield for messages from a sequence on, until it returns false or enough were looked at. It returns where to go on, 0
-// at the end.
+// at the end. No lock is held meanwhile, and one call takes a bounded time however large the stream is: who wants more asks again.
 func look(c *own.Call, from uint64, yield func(*jetlog.Message) bool) (next uint64, err error) {
 	next, looked := max(from, 1), 0
 	for looked < lookMost {
@@ -153,7 +163,8 @@ func look(c *own.Call, from uint64, yield func(*jetlog.Message) bool) (next uint
 	return next, nil
 }
 
-// Info answers a call about what is in a stream.
+// Info answers a call about what is in a stream: how many of which kind. Of a large stream only the beginning is looked at, and the
+// answer says so.
 func Info(c *own.Call) (api.Answer, error) {
 	shown, _ := shownOf(c.Stream, c.Now)
 	counts := map[api.DeadCount]uint64{}
@@ -177,12 +188,13 @@ func Info(c *own.Call) (api.Answer, error) {
 	return out, nil
 }
 
+// value returns a header of a message, empty if it is not there.
 func value(m *jetlog.Message, name string) string {
 	v, _ := headers.Get(m.Header, name)
 	return string(v)
 }
 
-// Get answers a call that looks at dead letters without consuming them.
+// Get answers a call that looks at dead letters without consuming them, page by page.
 func Get(c *own.Call) (api.Answer, error) {
 	var q api.DeadRequest
 	if err := c.Decode(&q); err != nil {
@@ -211,7 +223,8 @@ func Get(c *own.Call) (api.Answer, error) {
 	return out, nil
 }
 
-// Discard answers a call that deletes dead letters.
+// Discard answers a call that deletes dead letters. To delete everything is asked for in so many words: an empty request may be a
+// mistake.
 func Discard(c *own.Call) (api.Answer, error) {
 	var q api.DeadDiscardRequest
 	if err := c.Decode(&q); err != nil {
@@ -245,7 +258,8 @@ func Discard(c *own.Call) (api.Answer, error) {
 	return &api.DeadDiscardAnswer{Discarded: n, More: q.Sequence == 0 && next != 0}, nil
 }
 
-// remove deletes messages, and returns how many were there.
+// remove deletes messages, and returns how many were there. The commands are under way at the same time, so that they share the syncs
+// of the log; each stands alone, and an error leaves the others done.
 func remove(c *own.Call, list []uint64) (n int, err error) {
 	type outcome struct {
 		result jetlog.Result
