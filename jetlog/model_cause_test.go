@@ -58,7 +58,9 @@ func (m *model) owned(c *causes.Cause) bool {
 }
 
 // answerable reports whether an answer would settle a message.
-func (c *modelConsumer) answerable(seq uint64) bool { return c.waiting[seq] != nil || c.exhausted[seq] || c.passed[seq] }
+func (c *modelConsumer) answerable(seq uint64) bool {
+	return c.waiting[seq] != nil || c.exhausted[seq] || c.passed[seq]
+}
 
 // answers says that a message is about to be stored which acknowledges a delivery.
 func (m *model) answers(c *causes.Cause, owned bool) {
