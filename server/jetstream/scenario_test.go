@@ -252,7 +252,7 @@ var replacements = []struct {
 	{regexp.MustCompile(`"(ack_time|active|pause_remaining|age)":\d+`), `"$1":<duration>`},
 	{regexp.MustCompile(`(\$JS\.ACK\.[^.]+\.[^.]+\.\d+\.\d+\.\d+)\.\d{19}\.`), "$1.<time>."},
 	{regexp.MustCompile(`"id":"[A-Za-z0-9]{22}"`), `"id":"<id>"`},
-	{regexp.MustCompile(`,"served_per_second":[\d.e+-]+`), ""}, // lately, whenever that was
+	{regexp.MustCompile(`,"served_per_second":[\d.e+-]+`), ""},        // lately, whenever that was
 	{regexp.MustCompile(`,"stalled":\{"reason":"no_requests"\}`), ""}, // there may have been no turn to see it
 	{regexp.MustCompile(`"<time>","ts":"<time>"`), `"<time>","ts":"<time>"`},
 }
