@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -148,15 +149,22 @@ func (g *Group) AppendEntries(_ raft.ServerID, target raft.ServerAddress, args *
 	if isHeartbeat(args) {
 		return g.beatTo(node, args, resp)
 	}
-	l, err := g.await(node, mesh.RaftData, args.Term)
-	if err != nil {
-		return err
+	// A link that breaks is no failure to raft, which would pause longer and longer: what was on its way goes over the next one.
+	var broken *lane
+	for begin := time.Now(); ; {
+		l, err := g.await(node, mesh.RaftData, args.Term, broken)
+		if err != nil {
+			return err
+		}
+		a := newAppending(g, node, args, resp)
+		if err = a.send(l); err == nil {
+			err = a.Error()
+		}
+		if _, current := g.leads(args.Term); err == nil || !errors.Is(err, ErrUnreachable) || !current || time.Since(begin) > linkWait {
+			return err
+		}
+		broken = l
 	}
-	a := newAppending(g, node, args, resp)
-	if err := a.send(l); err != nil {
-		return err
-	}
-	return a.Error()
 }
 
 // AppendEntriesPipeline implements raft.Transport.
@@ -214,7 +222,7 @@ func (g *Group) ask(l *lane, w waiter, timeout time.Duration) (id uint64, err er
 
 // beatTo sends a heartbeat.
 func (g *Group) beatTo(node string, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
-	l, err := g.await(node, mesh.RaftHeartbeat, args.Term)
+	l, err := g.await(node, mesh.RaftHeartbeat, args.Term, nil)
 	if err != nil {
 		return err
 	}
@@ -223,17 +231,17 @@ func (g *Group) beatTo(node string, args *raft.AppendEntriesRequest, resp *raft.
 	return err
 }
 
-// await is the lane of a peer, which is waited for.
-func (g *Group) await(node string, k mesh.Kind, term uint64) (*lane, error) {
+// await is the lane of a peer, which is waited for; broken is one that is not meant, nil for none.
+func (g *Group) await(node string, k mesh.Kind, term uint64, broken *lane) (*lane, error) {
 	p := g.t.peer(node)
-	if l, _ := p.lane(k); l != nil {
+	if l, _ := p.lane(k); l != nil && l != broken {
 		return l, nil
 	}
 	timer := time.NewTimer(linkWait)
 	defer timer.Stop()
 	for {
 		l, attached := p.lane(k)
-		if l != nil {
+		if l != nil && l != broken {
 			return l, nil
 		}
 		raised, current := g.leads(term)

@@ -216,7 +216,8 @@ func TestWhenGroupsAreNudged(t *testing.T) {
 		{"raft leaves it behind", 6, nil, 4},
 		{"a request has failed", 5, func(p *pair, ga *transport.Group, _ *follower) {
 			p.net.Freeze("bbb", "aaa")
-			go ga.AppendEntries("bbb", "bbb", &raft.AppendEntriesRequest{Term: 7, PrevLogEntry: 5, Entries: entries(6, 1, 10)}, &raft.AppendEntriesResponse{})
+			pipe, _ := ga.AppendEntriesPipeline("bbb", "bbb")
+			go pipe.AppendEntries(&raft.AppendEntriesRequest{Term: 7, PrevLogEntry: 5, Entries: entries(6, 1, 10)}, &raft.AppendEntriesResponse{})
 			after(time.Second)
 			p.net.Break("aaa", "bbb")
 			p.net.Heal("aaa", "bbb")

@@ -151,7 +151,10 @@ func TestWaitersAreReleased(t *testing.T) {
 		end  func(p *pair, g *transport.Group)
 		want error
 	}{
-		{"link breaks", func(p *pair, _ *transport.Group) { p.net.Cut("aaa", "bbb") }, transport.ErrUnreachable},
+		{"link breaks, and the term is over", func(p *pair, g *transport.Group) {
+			p.net.Cut("aaa", "bbb")
+			go g.AppendEntries("bbb", "bbb", &raft.AppendEntriesRequest{Term: 8, PrevLogEntry: 1}, &raft.AppendEntriesResponse{})
+		}, transport.ErrUnreachable},
 		{"group is closed", func(_ *pair, g *transport.Group) { g.Close() }, transport.ErrClosed},
 		{"transport is closed", func(p *pair, _ *transport.Group) { p.a.Close() }, transport.ErrClosed},
 	}

@@ -155,3 +155,55 @@ func TestPipelineWithoutLink(t *testing.T) {
 		}
 	})
 }
+
+// TestEntriesOverBrokenLinks breaks the link each time that entries have come, before they are answered. Raft would pause after
+// each failure, up to ten seconds; it hears of none: the entries go over the next link.
+func TestEntriesOverBrokenLinks(t *testing.T) {
+	inPair(t, transport.Config{}, transport.Config{}, func(t *testing.T, p *pair) {
+		const breaks = 12
+		came := 0
+		p.serve(p.b.Group(1, transport.GroupOptions{}), func(rpc raft.RPC) {
+			if came++; came <= breaks {
+				p.net.Break("aaa", "bbb")
+			}
+			after(time.Millisecond)
+			succeed(rpc)
+		})
+		g := p.a.Group(1, transport.GroupOptions{})
+		if took := within(func() {
+			if err := appendTo(g, entries(1, 3, 100)); err != nil {
+				t.Errorf("the answer is %v", err)
+			}
+		}); took > 2*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		if came != breaks+1 {
+			t.Errorf("entries came %d times, want %d", came, breaks+1)
+		}
+	})
+}
+
+// TestEntriesOfFormerLeader breaks the link when another term has begun: entries of the former one are not sent again.
+func TestEntriesOfFormerLeader(t *testing.T) {
+	inPair(t, transport.Config{}, transport.Config{}, func(t *testing.T, p *pair) {
+		g := p.a.Group(1, transport.GroupOptions{})
+		came := 0
+		p.serve(p.b.Group(1, transport.GroupOptions{}), func(rpc raft.RPC) {
+			if request, ok := rpc.Command.(*raft.AppendEntriesRequest); !ok || request.Term > 7 {
+				succeed(rpc)
+				return
+			}
+			came++
+			next := &raft.AppendEntriesRequest{Term: 8, PrevLogEntry: 1, PrevLogTerm: 7}
+			go g.AppendEntries("bbb", "bbb", next, &raft.AppendEntriesResponse{})
+			synctest.Wait()
+			p.net.Break("aaa", "bbb")
+			after(time.Millisecond)
+			succeed(rpc)
+		})
+		if err := appendTo(g, entries(1, 3, 100)); !errors.Is(err, transport.ErrUnreachable) || came != 1 {
+			t.Errorf("the answer is %v after %d times, want ErrUnreachable after one", err, came)
+		}
+		after(time.Second)
+	})
+}
