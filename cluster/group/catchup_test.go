@@ -287,3 +287,33 @@ func TestNudge(t *testing.T) {
 		c.settle()
 	})
 }
+
+// TestEntriesAfterLosses loses all entries for a while. When that ends, they are on their way again soon: the pauses between
+// attempts have not become long meanwhile.
+func TestEntriesAfterLosses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 3, 1)
+		defer c.close()
+		l := c.leader()
+		var losing atomic.Bool
+		losing.Store(true)
+		c.net.mu.Lock()
+		c.net.lose = func(request any) bool {
+			r, ok := request.(*raft.AppendEntriesRequest)
+			return ok && len(r.Entries) > 0 && losing.Load()
+		}
+		c.net.mu.Unlock()
+		answer := c.propose1(l, 0)
+		time.Sleep(15 * time.Second)
+		losing.Store(false)
+		begin := time.Now()
+		if err := <-answer; err != nil {
+			t.Fatalf("the proposal: %v", err)
+		}
+		// An attempt that was lost has a second to be answered.
+		if took := time.Since(begin); took > 4*time.Second {
+			t.Errorf("committed after %v", took)
+		}
+		c.settle()
+	})
+}

@@ -34,7 +34,7 @@ const (
 	voteRetry   = 50 * time.Millisecond
 	voteRetries = 500 * time.Millisecond
 	sendRetry   = 250 * time.Millisecond
-	sendRetries = 8 * time.Second
+	sendRetries = 2 * time.Second
 )
 
 // errPlaceholder says that raft was about to send an entry that only stands for a place. It is too late to lead then.
