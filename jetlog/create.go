@@ -224,10 +224,10 @@ func (s *Stream) refilter(c *Consumer, next *config.Consumer, own config.Own, m 
 	s.leave(c)
 	fewer := changed.passed.Len() < c.passed.Len()
 	c.filter, c.initial, c.passed, c.pending = changed.filter, changed.initial, changed.passed, pending+changed.passed.Len()
-	if fewer {
+	s.reconfigure(c, next, own)
+	if fewer { // whether there are keys says what the floor is
 		c.settleFloor()
 	}
-	s.reconfigure(c, next, own)
 	if !c.stray && c.unsettling() {
 		c.stray = true
 		s.strays++
