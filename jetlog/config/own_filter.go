@@ -16,9 +16,6 @@ const (
 	filterFailedDead = "dead_letter"
 )
 
-// metadataDeadLetter says where messages go that have failed for good.
-const metadataDeadLetter = "runnel.dead_letter"
-
 // ownFilter reads what is said of the content filter.
 func (c *Consumer) ownFilter(own *Own) error {
 	text, asked := c.Metadata[MetadataFilter]
@@ -38,8 +35,8 @@ func (c *Consumer) ownFilter(own *Own) error {
 	case !says || failed == filterFailedSkip:
 	case failed != filterFailedDead:
 		return refuseOwn(MetadataFilterFailed, "is "+filterFailedSkip+" or "+filterFailedDead)
-	case c.Metadata[metadataDeadLetter] == "":
-		return refuseOwn(MetadataFilterFailed, "is "+filterFailedDead+", which needs "+metadataDeadLetter+": it says where such messages go")
+	case c.Metadata[MetadataDeadLetter] == "":
+		return refuseOwn(MetadataFilterFailed, "is "+filterFailedDead+", which needs "+MetadataDeadLetter+": it says where such messages go")
 	default:
 		own.FilterFails = true
 	}

@@ -32,8 +32,8 @@ func (c *Consumer) ownKey(own *Own) error {
 		return refuseOwn(MetadataKey, "cannot be followed: "+err.Error())
 	case c.Ack != AckExplicit:
 		return refuseOwn(MetadataKey, "needs ack_policy explicit: the next message of a key comes when the one before it is acknowledged")
-	case failed == keyFailedBlock && c.Metadata[metadataDeadLetter] != "":
-		return refuseOwn(MetadataKeyFailed, "is "+keyFailedBlock+", which leaves a failed message where it is, and "+metadataDeadLetter+" takes it away: leave one of them out")
+	case failed == keyFailedBlock && c.Metadata[MetadataDeadLetter] != "":
+		return refuseOwn(MetadataKeyFailed, "is "+keyFailedBlock+", which leaves a failed message where it is, and "+MetadataDeadLetter+" takes it away: leave one of them out")
 	case says && failed != keyFailedSkip && failed != keyFailedBlock:
 		return refuseOwn(MetadataKeyFailed, "is "+keyFailedSkip+" or "+keyFailedBlock)
 	}
