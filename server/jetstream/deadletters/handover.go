@@ -9,6 +9,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/letters"
+	"runnel/server/jetstream/chore"
 	"runnel/server/jetstream/handover"
 )
 
@@ -42,23 +43,21 @@ type late struct {
 	next  time.Time
 }
 
-// run hands letters over until there are none.
-func (s *Stream) run() {
-	p := &postman{s: s, late: map[string]*late{}}
-	for s.ctx.Err() == nil {
-		select {
-		case <-s.kick: // what there is is looked for next
-		default:
-		}
-		switch due, wait := p.due(); {
-		case len(due) > 0:
-			p.deliver(due)
-		case wait > 0:
-			s.sleep(wait)
-		case s.rest():
-			return
-		}
+// step hands over what is due.
+func (p *postman) step(*chore.Chore) time.Duration {
+	if p.late == nil {
+		p.late = map[string]*late{}
 	}
+	due, wait := p.due()
+	switch {
+	case len(due) > 0:
+		p.deliver(due)
+		return 0
+	case wait > 0:
+		return wait
+	}
+	p.late = nil
+	return -1
 }
 
 // due returns what is to be handed over now, and otherwise how long until something is, 0 if there is nothing.
@@ -107,7 +106,7 @@ func (p *postman) deliver(list []mail) {
 // attempt hands over the letters of a consumer, and notes if that is in vain.
 func (p *postman) attempt(m *mail) {
 	n, why := p.s.handOver(m)
-	if p.s.ctx.Err() != nil {
+	if p.s.chore.Context().Err() != nil {
 		return
 	}
 	p.mu.Lock()
@@ -138,7 +137,7 @@ func (s *Stream) handOver(m *mail) (n int, why string) {
 	if len(list) == 0 {
 		return 0, why
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, putTime)
+	ctx, cancel := context.WithTimeout(s.chore.Context(), putTime)
 	defer cancel()
 	outcomes, err := s.cfg.Put(ctx, s.cfg.Account, m.target, list)
 	if err != nil {

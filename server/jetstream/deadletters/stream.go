@@ -4,10 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"sync"
-	"time"
 
 	"runnel/jetlog"
 	"runnel/jetlog/command"
+	"runnel/server/jetstream/chore"
 	"runnel/server/jetstream/handover"
 )
 
@@ -35,22 +35,18 @@ type Config struct {
 
 // Stream is the letters of a stream, on the server that leads it. Its methods are safe for concurrent use.
 type Stream struct {
-	cfg    Config
-	ctx    context.Context
-	cancel context.CancelFunc
-	kick   chan struct{} // there may be more letters
-	work   sync.WaitGroup
+	cfg   Config
+	chore *chore.Chore
 
-	mu      sync.Mutex // guards everything below
-	running bool       // the goroutine exists
-	closed  bool
+	mu      sync.Mutex // guards trouble
 	trouble map[string]string
 }
 
 // Open begins to hand over what there is.
 func Open(cfg Config) *Stream {
-	s := &Stream{cfg: cfg, kick: make(chan struct{}, 1), trouble: map[string]string{}}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s := &Stream{cfg: cfg, trouble: map[string]string{}}
+	p := &postman{s: s}
+	s.chore = chore.New(p.step)
 	waiting := true
 	err := cfg.Log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
 		waiting = false
@@ -66,28 +62,10 @@ func Open(cfg Config) *Stream {
 }
 
 // Wake tells that there may be letters. It is quick.
-func (s *Stream) Wake() {
-	select {
-	case s.kick <- struct{}{}:
-	default: // it is told already
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running || s.closed {
-		return
-	}
-	s.running = true
-	s.work.Go(s.run)
-}
+func (s *Stream) Wake() { s.chore.Wake() }
 
 // Close ends the hand-over. What is not handed over is found again by whoever leads the stream next.
-func (s *Stream) Close() {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	s.cancel()
-	s.work.Wait()
-}
+func (s *Stream) Close() { s.chore.Close() }
 
 // Trouble returns why the letters of a consumer are not handed over, empty if nothing is known that stands in the way.
 func (s *Stream) Trouble(consumer string) string {
@@ -107,23 +85,4 @@ func (s *Stream) note(consumer, why string) bool {
 	before := s.trouble[consumer]
 	s.trouble[consumer] = why
 	return before == ""
-}
-
-// rest ends the goroutine unless there may be more letters.
-func (s *Stream) rest() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.running = len(s.kick) > 0
-	return !s.running
-}
-
-// sleep waits until there may be more letters, or the time has passed.
-func (s *Stream) sleep(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.kick:
-	case <-s.ctx.Done():
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"runnel/jetlog"
 	"runnel/jetlog/causes"
 	"runnel/jetlog/command"
+	"runnel/server/jetstream/chore"
 	"runnel/server/jetstream/clustered"
 )
 
@@ -25,17 +26,7 @@ const (
 )
 
 // Owed tells that the stream may owe something.
-func (s *Stream) Owed() {
-	select {
-	case s.kick <- struct{}{}:
-	default: // it is told already
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.paying {
-		s.paying = s.start(s.pay)
-	}
-}
+func (s *Stream) Owed() { s.paying.Wake() }
 
 // payer is what the goroutine that pays knows.
 type payer struct {
@@ -50,47 +41,20 @@ type late struct {
 	missing time.Time // since when its stream is, zero if it is there
 }
 
-// pay pays until nothing is owed.
-func (s *Stream) pay() {
-	p := &payer{s: s, slow: map[causes.Source]*late{}}
-	for s.ctx.Err() == nil {
-		s.forgetKick()
-		switch due, wait := p.due(); {
-		case len(due) > 0:
-			p.payAll(due)
-		case wait >= 0:
-			s.sleep(wait)
-		case s.rest():
-			return
-		}
+// step pays what is due.
+func (p *payer) step(*chore.Chore) time.Duration {
+	if p.slow == nil {
+		p.slow = map[causes.Source]*late{}
 	}
-}
-
-// forgetKick takes note of what was told: what there is to be paid is looked for next.
-func (s *Stream) forgetKick() {
-	select {
-	case <-s.kick:
-	default:
+	due, wait := p.due()
+	switch {
+	case len(due) > 0:
+		p.payAll(due)
+		return 0
+	case wait < 0:
+		p.slow = nil
 	}
-}
-
-// rest ends the goroutine unless there may be more to be paid.
-func (s *Stream) rest() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.paying = len(s.kick) > 0
-	return !s.paying
-}
-
-// sleep waits until there may be more to be paid, or the time has passed.
-func (s *Stream) sleep(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.kick:
-	case <-s.ctx.Done():
-	}
+	return wait
 }
 
 // due returns what is to be paid now, by consumer, and otherwise how long until something is, negative if nothing is owed.

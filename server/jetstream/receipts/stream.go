@@ -15,6 +15,7 @@ import (
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/chore"
 	"runnel/server/jetstream/clustered"
 	"runnel/server/jetstream/ingest"
 )
@@ -42,14 +43,13 @@ type Stream struct {
 	log    Log
 	ctx    context.Context
 	cancel context.CancelFunc
-	kick   chan struct{} // there may be more to be paid
+	paying *chore.Chore
 	work   sync.WaitGroup
 	asked  atomic.Uint64 // questions
 	paid   atomic.Uint64 // what the target had paid when that was last looked at
 
 	mu     sync.Mutex // guards everything below
 	asking map[string]*asked
-	paying bool // the goroutine that pays exists
 	closed bool
 }
 
@@ -61,8 +61,10 @@ func Open(log Log, cfg Config) *Stream {
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
-	s := &Stream{cfg: cfg, log: log, asking: map[string]*asked{}, kick: make(chan struct{}, 1)}
+	s := &Stream{cfg: cfg, log: log, asking: map[string]*asked{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	p := &payer{s: s}
+	s.paying = chore.New(p.step)
 	_, paid, err := owes(log)
 	if err != nil {
 		cfg.Logger.Error("it is not known what a stream owes", "stream", log.Name(), "error", err)
@@ -96,6 +98,7 @@ func (s *Stream) Close() {
 	s.closed = true
 	s.mu.Unlock()
 	s.cancel()
+	s.paying.Close()
 	s.work.Wait()
 }
 
