@@ -59,7 +59,8 @@ type Cluster struct {
 	former  []*Server // that were removed
 	random  *rand.Rand
 	named   int   // servers that had a name so far
-	ports   []int // that servers had so far
+	ports   Ports // of its servers, unless the first is given
+	given   int   // how many of those from the given one on are taken
 }
 
 // member is a server and its number in the mesh.
@@ -132,14 +133,13 @@ func (c *Cluster) place() (Config, error) {
 // takePorts returns some ports that no server of the cluster has had. c.mu is held.
 func (c *Cluster) takePorts(n int) (ports []int, err error) {
 	if c.options.FirstPort == 0 {
-		ports, err = FreePorts(n, c.ports)
-	} else {
-		for i := range n {
-			ports = append(ports, c.options.FirstPort+len(c.ports)+i)
-		}
+		return c.ports.Take(n)
 	}
-	c.ports = append(c.ports, ports...)
-	return ports, err
+	for range n {
+		ports = append(ports, c.options.FirstPort+c.given)
+		c.given++
+	}
+	return ports, nil
 }
 
 // target is where a server really listens.
@@ -309,5 +309,7 @@ func (c *Cluster) Close() error {
 	if c.mesh != nil {
 		c.mesh.Close()
 	}
-	return err
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return errors.Join(err, c.ports.Close())
 }

@@ -24,3 +24,6 @@ func Unready(ctx context.Context, s *Server, others ...string) error { return s.
 func AskToRemove(ctx context.Context, via *Server, name string) error {
 	return removePeer(ctx, via, name)
 }
+
+// Try keeps a port if it is free.
+func (p *Ports) Try(port int) bool { return p.take(port) }

@@ -22,7 +22,8 @@ func parent(dir string) {
 	if err != nil {
 		return
 	}
-	ports, err := process.FreePorts(2, nil)
+	var kept process.Ports
+	ports, err := kept.Take(2)
 	if err != nil {
 		return
 	}

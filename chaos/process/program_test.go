@@ -4,6 +4,7 @@ package process_test
 
 import (
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,20 +49,33 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestFreePorts(t *testing.T) {
-	ports, err := process.FreePorts(20, nil)
-	if err != nil || len(ports) != 20 {
-		t.Fatalf("got %d, %v, want 20 ports", len(ports), err)
+// Two harnesses never have the same port, also while nobody listens on it.
+func TestPorts(t *testing.T) {
+	var one, other process.Ports
+	defer other.Close()
+	mine, err := one.Take(20)
+	if err != nil || len(mine) != 20 {
+		t.Fatalf("got %d, %v, want 20 ports", len(mine), err)
 	}
-	if slices.Sort(ports); len(slices.Compact(slices.Clone(ports))) != 20 || ports[0] < 12000 || ports[19] > 31000 {
-		t.Errorf("got %v, want different ones from 12000 to 31000", ports)
+	if slices.Sort(mine); len(slices.Compact(slices.Clone(mine))) != 20 || mine[0] < 12000 || mine[19] > 31000 {
+		t.Errorf("got %v, want different ones from 12000 to 31000", mine)
 	}
-	var all []int
-	for port := 12000; port < 31000; port++ {
-		all = append(all, port)
+	taken := func(port int) bool { return !other.Try(port) }
+	for _, port := range mine {
+		if !taken(port) {
+			t.Fatalf("another harness has got port %d, which is kept", port)
+		}
+		l, err := net.Listen("tcp4", process.Loopback(port))
+		if err != nil {
+			t.Fatalf("a server does not get the port that is kept for it: %v", err)
+		}
+		l.Close()
 	}
-	if ports, err := process.FreePorts(1, all); err == nil {
-		t.Errorf("got %v, want none", ports)
+	if err := one.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if taken(mine[0]) {
+		t.Errorf("port %d is kept after the end", mine[0])
 	}
 }
 

@@ -39,7 +39,8 @@ type rig struct {
 // newRig makes a fake server that has orders.
 func newRig(t *testing.T, orders ...string) rig {
 	t.Helper()
-	ports, err := process.FreePorts(3, nil)
+	var kept process.Ports
+	ports, err := kept.Take(3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func newRig(t *testing.T, orders ...string) rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { r.Kill() })
+	t.Cleanup(func() { r.Kill(); kept.Close() })
 	return r
 }
 

@@ -33,6 +33,7 @@ type rig struct {
 	options *Options
 	load    Load
 	server  *process.Server
+	ports   process.Ports
 	ledger  *ledger
 	room    *disk.Room // nil but for the scenario of the disk
 	result  Result
@@ -44,7 +45,8 @@ type rig struct {
 }
 
 func newRig(dir string, o *Options, s Scenario) (*rig, error) {
-	ports, err := process.FreePorts(2, nil)
+	var kept process.Ports
+	ports, err := kept.Take(2)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +63,7 @@ func newRig(dir string, o *Options, s Scenario) (*rig, error) {
 		// More than any scenario opens, so that what ends first is the system's limit or the budget, not a setting.
 		Extra: "max_connections: 100000\n",
 	}
-	r := &rig{options: o, load: o.Load, stopped: make(chan struct{}), result: Result{Scenario: s.Name, Verdict: Passed}}
+	r := &rig{options: o, load: o.Load, ports: kept, stopped: make(chan struct{}), result: Result{Scenario: s.Name, Verdict: Passed}}
 	if o.Program.Dialect == process.Runnel {
 		cfg.Extra += fmt.Sprintf("memory_limit: %d\n", limit)
 		r.result.LimitBytes = limit
@@ -247,7 +249,7 @@ func (r *rig) end() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
-	err := r.server.Stop(ctx)
+	err := errors.Join(r.server.Stop(ctx), r.ports.Close())
 	if r.room != nil {
 		err = errors.Join(err, r.room.Close())
 	}
