@@ -161,6 +161,18 @@ func (a *BreakerTripped) Subject() string {
 }
 func (a *BreakerTripped) kind() string { return "advisory.v1.consumer_breaker" }
 
+// RedriveEnded tells that a redrive of dead letters has come to its end, or was stopped.
+type RedriveEnded struct {
+	Head
+	Stream string `json:"stream"` // that has, or had, the dead letters
+	DeadRedrive
+	Domain string `json:"domain,omitempty"`
+}
+
+// Subject returns where the event is published.
+func (a *RedriveEnded) Subject() string { return OwnAdvisoryPrefix + "DLQ.REDRIVE." + a.Stream }
+func (a *RedriveEnded) kind() string    { return "advisory.v1.dlq_redrive" }
+
 // MaxDeliveries tells that a message was delivered as often as may be and is still not acknowledged.
 type MaxDeliveries struct {
 	Head

@@ -16,3 +16,7 @@ const (
 	DeadPath     = "Runnel-Dead-Path"     // the streams that it was given up in, the first one first
 	DeadOmitted  = "Runnel-Dead-Omitted"  // is there if its own headers are not, since there was no room for both
 )
+
+// RedriveTo is in the header of a message that was put back for one consumer alone, and names that consumer: all others of the stream
+// pass over it. Only the server sets it; from what clients publish it is taken away.
+const RedriveTo = "Runnel-Redrive-To"

@@ -35,6 +35,12 @@ type DeadStreamInfo struct {
 	Consumers []string `json:"consumers,omitempty"`
 }
 
+// DeadListRequest asks which dead-letter streams there are.
+type DeadListRequest struct {
+	// ConsumersOnly leaves out what streams have: only those are told of that a consumer gives up into.
+	ConsumersOnly bool `json:"consumers_only,omitempty"`
+}
+
 // DeadListAnswer answers DLQ.LIST.
 type DeadListAnswer struct {
 	Response
@@ -57,6 +63,8 @@ type DeadInfoAnswer struct {
 	*DeadStreamInfo
 	Counts  []DeadCount `json:"counts"`
 	Partial bool        `json:"partial,omitempty"`
+	// Redrive is the one that runs, or the last one that ended as far as the leader remembers; nil for none.
+	Redrive *DeadRedrive `json:"redrive,omitempty"`
 }
 
 // DeadLetter is one, as DLQ.GET shows it.
@@ -88,4 +96,65 @@ type DeadDiscardAnswer struct {
 	Response
 	Discarded int  `json:"discarded"`
 	More      bool `json:"more,omitempty"`
+}
+
+// To whom dead letters are put back: the consumer that has given them up, or everybody who consumes their subject.
+const (
+	RedriveToConsumer = "consumer"
+	RedriveToSubject  = "subject"
+)
+
+// DeadRedriveRequest asks to put dead letters back into the streams that they come from: one, those that a filter means, or all.
+type DeadRedriveRequest struct {
+	Sequence uint64     `json:"seq,omitempty"`
+	Filter   DeadFilter `json:"filter,omitzero"`
+	All      bool       `json:"all,omitempty"`
+	To       string     `json:"to,omitempty"`   // RedriveToConsumer if it is empty
+	Rate     int        `json:"rate,omitempty"` // how many a second at most, 0 for no limit
+	DryRun   bool       `json:"dry_run,omitempty"`
+}
+
+// DeadRedriveSet is how many of the dead letters that a redrive means come from the same place, and why they cannot be put back there
+// as things are.
+type DeadRedriveSet struct {
+	Stream   string `json:"stream"`
+	Consumer string `json:"consumer"`
+	Messages int    `json:"messages"`
+	Error    *Error `json:"error,omitempty"`
+}
+
+// DeadRedriveAnswer answers DLQ.REDRIVE: how many dead letters are meant, and the redrive that has begun, nil after a dry run and if
+// none is meant. More is set when only the first ones were looked at.
+type DeadRedriveAnswer struct {
+	Response
+	Matched int              `json:"matched"`
+	More    bool             `json:"more,omitempty"`
+	Sets    []DeadRedriveSet `json:"sets,omitempty"`
+	Redrive *DeadRedrive     `json:"redrive,omitempty"`
+}
+
+// DeadStopAnswer answers DLQ.STOP. A redrive that is Stopping goes on until it is known of what it was about to put back whether that
+// is done.
+type DeadStopAnswer struct {
+	Response
+	Redrive *DeadRedrive `json:"redrive,omitempty"`
+}
+
+// DeadRedrive is a redrive: what was asked for, and what has come of it.
+type DeadRedrive struct {
+	Sequence uint64     `json:"seq,omitempty"`
+	Filter   DeadFilter `json:"filter,omitzero"`
+	To       string     `json:"to"`
+	Rate     int        `json:"rate,omitempty"`
+	Started  time.Time  `json:"started"`
+	Ended    *time.Time `json:"ended,omitempty"` // nil as long as it runs
+	Stopped  bool       `json:"stopped,omitempty"`
+	Stopping bool       `json:"stopping,omitempty"`
+	// Done is how many were put back, Left how many are still to be, of those that were looked at. Failed is how many cannot be, and
+	// stay where they are.
+	Done   uint64 `json:"done"`
+	Left   uint64 `json:"left"`
+	Failed uint64 `json:"failed"`
+	// Error is why the last one of these could not be put back, or why it does not go on for the time being.
+	Error string `json:"error,omitempty"`
 }
