@@ -149,6 +149,27 @@ func TestRoutePlain(t *testing.T) {
 	})
 }
 
+// TestRouteReserved lets a server send what clients may not: who has the subject at another server gets it, and what clients send is
+// refused at both.
+func TestRouteReserved(t *testing.T) {
+	const subject = "$RUNNEL.DELAYED.S.wait.1.s.a"
+	all := startCluster(t, clusterConfig{nodes: 2, pollers: 1})
+	b := all[1].connect()
+	b.send("SUB $RUNNEL.DELAYED.> 1\r\n")
+	b.flush()
+	all[0].awaitRemotes(global, subject, 1, 0)
+	for i := range 2 { // the second time from the cache
+		c := all[i].connect()
+		c.send("PUB %s 1\r\nx\r\n", subject)
+		c.expect(fmt.Sprintf("-ERR 'Permissions Violation for Publish to \"%s\"'", subject))
+		p := all[0].engine.NewPublisher()
+		p.Publish(all[0].account(global), subject, "", nil, []byte("mine"))
+		p.Flush()
+		p.Close()
+		b.expect("MSG "+subject+" 1 4", "mine")
+	}
+}
+
 // expectAny reads two messages in any order.
 func (c *client) expectAny(one, other string) {
 	c.t.Helper()

@@ -338,7 +338,8 @@ func (m *matchCache) fill(p *accounts.Profile, subject []byte, h uint64, from or
 	if e.flags&entryDrawn != 0 {
 		return e
 	}
-	if !p.CanPublish(to) || reserved.Publish(subject) && p.Account().Name() != accounts.SystemName {
+	// What comes from elsewhere was allowed there, or is the server's own.
+	if !p.CanPublish(to) || from == fromClient && reserved.Publish(subject) && p.Account().Name() != accounts.SystemName {
 		e.flags |= entryDenied
 	}
 	m.found = p.Account().Interest().Match(subject, m.found[:0])
