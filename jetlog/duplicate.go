@@ -44,6 +44,9 @@ func (s *Stream) produced(t *terms.Terms, put *command.Put, b *batch) Result {
 	return Result{}
 }
 
+// Producers returns how far those are who number what they publish, and those in whose name messages are put. It must not be changed.
+func (s *Stream) Producers() *producers.Table { return &s.producers }
+
 // termsOf returns what a message asks for.
 func termsOf(c *command.Publish) terms.Terms {
 	if c.Put == nil {

@@ -1,7 +1,5 @@
 package jetlog
 
-import "runnel/jetlog/config"
-
 // OldestPending returns what is known of the oldest message that is still to be delivered for the first
 // time, the zero Meta if there is none.
 func (c *Consumer) OldestPending(m Messages) (Meta, error) {
@@ -35,26 +33,4 @@ func (c *Consumer) FirstUnacked() (seq uint64, delivered int64) {
 		return 0, 0
 	}
 	return d.Sequence, c.acks.Noted(d.Sequence).First
-}
-
-// Full reports whether so many deliveries wait for an answer that nothing new may be delivered. What is to
-// be delivered again still may.
-func (c *Consumer) Full() bool {
-	limit := c.config.MaxAckPending
-	return limit > 0 && c.config.Ack != config.AckNone && c.acks.Len()-c.Resting() >= limit
-}
-
-// BackingOff returns until when nothing is delivered again although something was asked for again or not
-// answered: the first time at which an answer is due, if nothing is in the redelivery queue. It is 0 when
-// nothing is awaited, or something is to be delivered again now.
-func (c *Consumer) BackingOff() int64 {
-	due := false
-	c.Redelivery(func(uint64, uint64) bool {
-		due = true
-		return false
-	})
-	if due {
-		return 0
-	}
-	return c.NextDeadline()
 }

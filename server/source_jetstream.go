@@ -125,7 +125,7 @@ func (src source) JetStreamStreams(account string, q monitor.StreamQuery) iter.S
 	if service == nil {
 		return func(func(monitor.StreamDetail) bool) {}
 	}
-	query := jetstream.ViewQuery{Stream: q.Stream, Subjects: q.Subjects, Consumers: q.Consumers, Consumer: q.Consumer}
+	query := jetstream.ViewQuery{Stream: q.Stream, Subjects: q.Subjects, Dead: q.Dead, Consumers: q.Consumers, Consumer: q.Consumer}
 	return func(yield func(monitor.StreamDetail) bool) {
 		for v := range service.Streams(account, query) {
 			if !yield(streamDetail(&v, q.Config)) {
@@ -140,6 +140,7 @@ func streamDetail(v *jetstream.StreamView, withConfig bool) monitor.StreamDetail
 	d := monitor.StreamDetail{
 		Name: v.Name, Created: v.Info.Created, Cluster: v.Info.Cluster, State: v.Info.State,
 		Lost: v.Lost, Mirror: v.Info.Mirror, Sources: v.Info.Sources, Sync: v.Info.Sync,
+		Dead: v.Dead, Owed: v.Info.Owed,
 	}
 	if withConfig && v.Offline == nil {
 		d.Config = v.Info.Config

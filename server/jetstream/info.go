@@ -5,6 +5,7 @@ import (
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/reads"
+	"runnel/server/jetstream/receipts"
 	"runnel/server/jetstream/shown"
 )
 
@@ -24,10 +25,10 @@ func (t *stream) info(d detail) (*api.StreamInfo, api.Paged, error) {
 	info := &api.StreamInfo{Domain: s.cfg.Domain, Now: s.cfg.Clock().UTC()}
 	var page api.Paged
 	var cfg config.Stream
-	err := t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) (err error) {
+	err := t.log.View(func(state *jetlog.Stream, m jetlog.Messages) (err error) {
 		cfg = *state.Config()
-		info.Created = api.At(state.Created())
-		info.State = reads.State(state)
+		info.Created, info.State = api.At(state.Created()), reads.State(state)
+		info.Owed = receipts.OwedBy(state, m, info.Now)
 		return nil
 	})
 	if err == nil && d.deleted && info.State.DeletedCount > 0 {

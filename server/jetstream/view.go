@@ -5,7 +5,10 @@ import (
 
 	"runnel/jetlog"
 	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/dlq"
+	"runnel/server/jetstream/own"
 	"runnel/server/jetstream/reads"
+	"runnel/server/jetstream/receipts"
 )
 
 // AccountView is what an account has, for whoever watches the server.
@@ -22,6 +25,7 @@ type StreamView struct {
 	Info      *api.StreamInfo     // without metadata that is made up for clients
 	Consumers []*api.ConsumerInfo // in no order
 	Lost      uint64              // messages that the disk did not give back
+	Dead      *api.DeadStreamInfo // dead letters, nil for none
 	Offline   error               // why it could not be opened; nothing else is known then
 }
 
@@ -29,6 +33,7 @@ type StreamView struct {
 type ViewQuery struct {
 	Stream    string // only this one, all when empty
 	Subjects  bool   // count the subjects, which goes through all of them
+	Dead      bool   // look for dead letters, which reads a message of each dead-letter stream
 	Consumers bool   // with their consumers
 	Consumer  string // of these only this one
 }
@@ -95,7 +100,7 @@ func (s *Service) Problems() []Problem {
 			if t.offline() {
 				p.Offline = t.log.Err()
 			} else {
-				p.Lost, p.Harm = t.lost(), t.log.Harm()
+				p.Lost, p.Harm = reads.Lost(t.log), t.log.Harm()
 			}
 			if p.Offline != nil || p.Lost > 0 || p.Harm != nil {
 				found = append(found, p)
@@ -103,15 +108,6 @@ func (s *Service) Problems() []Problem {
 		}
 	}
 	return found
-}
-
-// lost returns how many messages the disk did not give back.
-func (t *stream) lost() (messages uint64) {
-	_ = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error { // a stream that has gone has lost nothing
-		messages, _ = state.Lost()
-		return nil
-	})
-	return messages
 }
 
 // Streams yields streams of an account in no order, nothing when the account is not known. One that goes away
@@ -144,13 +140,14 @@ func (t *stream) view(q ViewQuery) (StreamView, bool) {
 	}
 	info.Cluster = t.group()
 	var consumers []string
-	err := t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+	err := t.log.View(func(state *jetlog.Stream, m jetlog.Messages) error {
 		info.Created, info.State = api.At(state.Created()), reads.State(state)
 		for _, c := range state.Consumers() {
 			if q.Consumers && !reads.Hidden(c) && (q.Consumer == "" || q.Consumer == c.Name()) {
 				consumers = append(consumers, c.Name())
 			}
 		}
+		info.Owed = receipts.OwedBy(state, m, info.Now)
 		return nil
 	})
 	if err != nil {
@@ -162,7 +159,10 @@ func (t *stream) view(q ViewQuery) (StreamView, bool) {
 	if t.sources != nil {
 		info.Mirror, info.Sources = t.sources.Mirror(), t.sources.Sources()
 	}
-	v := StreamView{Name: t.log.Name(), Info: info, Lost: t.lost()}
+	v := StreamView{Name: t.log.Name(), Info: info, Lost: reads.Lost(t.log)}
+	if q.Dead {
+		v.Dead = dlq.Depth(own.Stream{Log: t.log}, info.Now)
+	}
 	for _, name := range consumers {
 		if c, err := t.consumerInfo(name, true); err == nil && c != nil {
 			v.Consumers = append(v.Consumers, c)

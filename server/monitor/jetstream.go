@@ -30,6 +30,7 @@ type StreamQuery struct {
 	Consumer  string // of these only this one
 	Config    bool   // with configurations
 	Subjects  bool   // with the number of subjects, which may have to be counted
+	Dead      bool   // with what dead-letter streams have, of which a message is looked at
 }
 
 // JetStream is the state of JetStream at one moment.
@@ -158,6 +159,9 @@ type StreamDetail struct {
 	Mirror    *api.SourceInfo   `json:"mirror,omitempty"`
 	Sources   []*api.SourceInfo `json:"sources,omitempty"`
 	Sync      string            `json:"sync,omitempty"` // what acknowledgements wait for
+	// Dead is what a dead-letter stream has, and Owed are acknowledgements that the stream owes to others; nil for nothing.
+	Dead *api.DeadStreamInfo `json:"dead_letters,omitempty"`
+	Owed *api.Owed           `json:"owed,omitempty"`
 }
 
 // ConsumerDetail is one consumer. Its Config stands in the place of that of ConsumerInfo, and may be nil.

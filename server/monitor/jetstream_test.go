@@ -156,9 +156,9 @@ func TestJszAsksForLittle(t *testing.T) {
 		{"/jsz?accounts=1", nil},
 		{"/varz", nil},
 		{"/healthz", nil},
-		{"/metrics", []monitor.StreamQuery{{Consumers: true}, {Consumers: true}}},
-		{"/jsz?streams=1&limit=1", []monitor.StreamQuery{{Subjects: true}}},
-		{"/jsz?acc=A&consumers=1&config=1", []monitor.StreamQuery{{Consumers: true, Config: true, Subjects: true}}},
+		{"/metrics", []monitor.StreamQuery{{Consumers: true, Dead: true}, {Consumers: true, Dead: true}}},
+		{"/jsz?streams=1&limit=1", []monitor.StreamQuery{{Subjects: true, Dead: true}}},
+		{"/jsz?acc=A&consumers=1&config=1", []monitor.StreamQuery{{Consumers: true, Config: true, Subjects: true, Dead: true}}},
 		{"/healthz?account=A&stream=ORDERS", []monitor.StreamQuery{{Stream: "ORDERS"}}},
 		{"/healthz?account=A&stream=ORDERS&consumer=work", []monitor.StreamQuery{{Stream: "ORDERS", Consumers: true, Consumer: "work"}}},
 	} {

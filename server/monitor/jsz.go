@@ -133,7 +133,7 @@ func (p *Pages) jszStreams(account string, o JszOptions) []StreamDetail {
 	if !o.Streams && !o.Consumers {
 		return nil
 	}
-	query := StreamQuery{Consumers: o.Consumers, Config: o.Config, Subjects: true}
+	query := StreamQuery{Consumers: o.Consumers, Config: o.Config, Subjects: true, Dead: true}
 	streams := slices.SortedFunc(p.source.JetStreamStreams(account, query), func(a, b StreamDetail) int {
 		return cmp.Compare(a.Name, b.Name)
 	})

@@ -19,6 +19,7 @@ type jetStreamMetrics struct {
 	stalled, sourceLag                 *prometheus.Desc
 	unlistedStreams, unlistedConsumers *prometheus.Desc
 	namedStreams, namedConsumers       chosen
+	patterns                           *patternMetrics
 }
 
 // jetStreamMetric is a figure of JetStream as a whole.
@@ -54,6 +55,7 @@ func newJetStreamMetrics(pages *Pages, desc describe) *jetStreamMetrics {
 			"account", "stream"),
 		unlistedStreams:   desc("jetstream_unlisted_streams", "Streams without series of their own (metrics.max_streams)."),
 		unlistedConsumers: desc("jetstream_unlisted_consumers", "Consumers without series of their own (metrics.max_consumers)."),
+		patterns:          newPatternMetrics(desc),
 	}
 }
 
@@ -167,17 +169,20 @@ func (m *jetStreamMetrics) collect(out chan<- prometheus.Metric, most Series) {
 	}
 	var streams []streamFigures
 	if most.Streams > 0 || most.Consumers > 0 {
+		query := StreamQuery{Consumers: most.Consumers > 0, Dead: most.Streams > 0}
 		for _, a := range m.pages.source.JetStreamAccounts() {
-			for s := range m.pages.source.JetStreamStreams(a.ID, StreamQuery{Consumers: most.Consumers > 0}) {
+			for s := range m.pages.source.JetStreamStreams(a.ID, query) {
 				streams = append(streams, streamFigures{a.ID, s})
 			}
 		}
 	}
 	out <- gaugeMetric(m.unlistedStreams, float64(max(0, js.Streams-m.collectStreams(out, streams, most.Streams))))
+	streams, led := ledOf(streams, m.pages.source.Server().Identity.Name)
 	consumers := js.Consumers
 	if most.Consumers > 0 {
-		streams, consumers = ledOf(streams, m.pages.source.Server().Identity.Name)
+		consumers = led
 	}
+	m.patterns.collectStreams(out, streams, most.Streams)
 	out <- gaugeMetric(m.unlistedConsumers, float64(max(0, consumers-m.collectConsumers(out, streams, most.Consumers))))
 }
 
@@ -238,6 +243,9 @@ func (m *jetStreamMetrics) collectConsumers(out chan<- prometheus.Metric, stream
 		for j := range s.Consumers {
 			c := &s.Consumers[j]
 			behind := c.Pending + uint64(max(0, c.AckPending))
+			if c.Letters != nil {
+				behind += uint64(c.Letters.Waiting)
+			}
 			candidates = append(candidates, candidate{labelKey(s.account, s.Name, c.Name), behind})
 		}
 	}
@@ -255,6 +263,7 @@ func (m *jetStreamMetrics) collectConsumers(out chan<- prometheus.Metric, stream
 			if c.Stalled != nil {
 				out <- gaugeMetric(m.stalled, 1, s.account, s.Name, c.Name, c.Stalled.Reason)
 			}
+			m.patterns.collectConsumer(out, &c.ConsumerInfo, s.account, s.Name, c.Name)
 		}
 	}
 	return len(named)

@@ -81,6 +81,56 @@ func TestMetricsOfOthers(t *testing.T) {
 	}
 }
 
+// TestMetricsOfDeadLetters: what waits between streams has series where it is led, as long as there is something.
+func TestMetricsOfDeadLetters(t *testing.T) {
+	s := newJetStream()
+	if text := scrape(t, monitor.Handler(newPages(s), "")); strings.Contains(text, "\nrunnel_dead_letter_") ||
+		strings.Contains(text, "\nrunnel_consumer_dead_letters_") || strings.Contains(text, "\nrunnel_stream_owed_") {
+		t.Error("there are series although nothing waits")
+	}
+	streams := s.jsStreams["A"]
+	streams[1].Dead = &api.DeadStreamInfo{Stream: "COPY", Messages: 7, Seconds: 3600}
+	streams[2].Dead = &api.DeadStreamInfo{Stream: "BOTH", Messages: 8, Seconds: 60}
+	streams[2].Owed = &api.Owed{Acks: 3, Seconds: 90}
+	streams[0].Consumers[0].Letters = &api.Letters{Waiting: 5, Oldest: epoch.Add(-time.Minute)}
+	lines := []string{
+		`runnel_dead_letter_messages{account="A",stream="COPY"} 7`,
+		`runnel_dead_letter_oldest_seconds{account="A",stream="COPY"} 3600`,
+		`runnel_stream_owed_acks{account="A",stream="BOTH"} 3`,
+		`runnel_stream_owed_acks_seconds{account="A",stream="BOTH"} 90`,
+		`runnel_consumer_dead_letters_waiting{account="A",consumer="work",stream="ORDERS"} 5`,
+		`runnel_consumer_dead_letters_waiting_seconds{account="A",consumer="work",stream="ORDERS"} 60`,
+	}
+	for _, tt := range []struct {
+		name            string
+		leader          string
+		most            monitor.Series
+		dead, all, unli int
+	}{
+		{"led", "srv1", monitor.Series{Streams: 10, Consumers: 10}, 2, len(lines), 0},
+		{"led by another server", "other", monitor.Series{Streams: 10, Consumers: 10}, 0, 0, 0},
+		{"bounded", "srv1", monitor.Series{Streams: 1}, 1, 2, 1},
+		{"none wanted", "srv1", monitor.Series{}, 0, 0, 0},
+	} {
+		for i := range streams {
+			streams[i].Cluster = &api.Cluster{Leader: tt.leader, Replicas: []*api.Peer{{Name: "b"}, {Name: "c"}}}
+		}
+		s.server.Series = tt.most
+		text, found := scrape(t, monitor.Handler(newPages(s), "")), 0
+		for _, line := range lines {
+			if strings.Contains(text, line+"\n") {
+				found++
+			}
+		}
+		if n := series(text, "runnel_dead_letter_messages"); n != tt.dead || found != tt.all {
+			t.Errorf("%s: got %d dead-letter streams and %d of %d lines, want %d and %d", tt.name, n, found, len(lines), tt.dead, tt.all)
+		}
+		if line := fmt.Sprintf("runnel_jetstream_unlisted_dead_letter_streams %d\n", tt.unli); !strings.Contains(text, line) {
+			t.Errorf("%s: no line %q", tt.name, line)
+		}
+	}
+}
+
 func TestMetricsWithoutJetStream(t *testing.T) {
 	s := newJetStream()
 	s.js = nil

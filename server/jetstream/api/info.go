@@ -29,6 +29,8 @@ type StreamInfo struct {
 	Alternates []Alternate   `json:"alternates,omitempty"`
 	// Sync is when what is acknowledged is on disk: the policy in force, empty when it is not told.
 	Sync string `json:"sync,omitempty"`
+	// Owed is what the stream owes to others, nil for nothing.
+	Owed *Owed `json:"owed,omitempty"`
 	// Now is when this was found.
 	Now time.Time `json:"ts"`
 }
@@ -146,6 +148,26 @@ type ConsumerInfo struct {
 	PriorityGroups []PriorityGroup `json:"priority_groups,omitempty"`
 	Lag            *Lag            `json:"lag,omitempty"`
 	Stalled        *Stalled        `json:"stalled,omitempty"`
+	// Letters is what waits for the dead-letter stream, nil for nothing.
+	Letters *Letters `json:"dead_letters,omitempty"`
+}
+
+// Letters are messages that a consumer has given up and that are not in its dead-letter stream yet.
+type Letters struct {
+	Waiting int       `json:"waiting"`
+	Oldest  time.Time `json:"oldest"` // when the first of them was given up
+}
+
+// Owed are acknowledgements of other streams' messages that were published together with those of a stream (Runnel-Ack), and that the
+// other streams have not taken yet.
+type Owed struct {
+	Acks int `json:"acks"`
+	// Stream and Consumer are to whom the oldest is owed.
+	Stream   string `json:"stream"`
+	Consumer string `json:"consumer"`
+	// Oldest is when the message was stored that came with it, nil if that has gone, and Seconds how long ago that was.
+	Oldest  *time.Time `json:"oldest,omitempty"`
+	Seconds float64    `json:"oldest_seconds,omitempty"`
 }
 
 // Position is how far a consumer is: in its own sequence and in the stream's. LastActive is when it came there.

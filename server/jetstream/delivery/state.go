@@ -36,8 +36,9 @@ type State struct {
 	StalledUntil time.Time
 	// Detail says more about that, empty for nothing.
 	Detail string
-	// Letters is how many messages were given up and are not handed over yet.
-	Letters int
+	// Letters is how many messages were given up and are not handed over yet, and OldestLetter when the first of them was given up.
+	Letters      int
+	OldestLetter time.Time
 }
 
 // Lag is how far a consumer is behind. Times are zero when there is no such message.
@@ -79,6 +80,10 @@ func (s *Stream) State(consumer string) (State, bool) {
 			return false
 		})
 		out.Letters = a.Letters().Len()
+		for first := range a.Letters().All {
+			out.OldestLetter = timeOf(first.Time)
+			break
+		}
 		out.Lag, err = lagOf(a, m)
 		return err
 	})

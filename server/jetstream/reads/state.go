@@ -33,6 +33,15 @@ func State(state *jetlog.Stream) api.StreamState {
 	return out
 }
 
+// Lost returns how many messages of a stream the disk did not give back.
+func Lost(log Log) (messages uint64) {
+	_ = log.View(func(state *jetlog.Stream, _ jetlog.Messages) error { // a stream that has gone has lost nothing
+		messages, _ = state.Lost()
+		return nil
+	})
+	return messages
+}
+
 // Hidden tells whether a consumer is the server's own, of a mirror or source.
 func Hidden(c *jetlog.Consumer) bool { return c.Common().Direct || c.Common().Sourcing }
 

@@ -77,6 +77,9 @@ func Live(info *api.ConsumerInfo, live *delivery.State) {
 	if live.Stalled != "" {
 		info.Stalled = &api.Stalled{Reason: string(live.Stalled), Until: orNil(live.StalledUntil), Detail: live.Detail}
 	}
+	if live.Letters > 0 {
+		info.Letters = &api.Letters{Waiting: live.Letters, Oldest: live.OldestLetter.UTC()}
+	}
 }
 
 // orNil leaves the zero time away.

@@ -162,6 +162,13 @@ func TestLive(t *testing.T) {
 	if s := info.Stalled; s == nil || s.Reason != api.StalledPaused || !s.Until.Equal(at) {
 		t.Errorf("got %+v, want paused until %v", s, at)
 	}
+	if info.Letters != nil {
+		t.Errorf("got %+v, want no letters", info.Letters)
+	}
+	shown.Live(&info, &delivery.State{Letters: 2, OldestLetter: at})
+	if l := info.Letters; l == nil || l.Waiting != 2 || !l.Oldest.Equal(at) || l.Oldest.Location() != time.UTC {
+		t.Errorf("got %+v, want 2 letters, the oldest of %v in UTC", l, at)
+	}
 	shown.Live(&info, &delivery.State{Stalled: delivery.NoRequests})
 	if s := info.Stalled; s == nil || s.Until != nil {
 		t.Errorf("got %+v, want a stall without an end", s)
