@@ -72,14 +72,14 @@ func (s *Stream) visible() uint64 {
 }
 
 // unique returns why a consumer of a work queue may not have these filters: no message may have two
-// to go to.
+// to go to. That of a redrive gets none.
 func (s *Stream) unique(name string, filters []string) config.Code {
-	if s.config.Retention != config.WorkQueueRetention {
+	if s.config.Retention != config.WorkQueueRetention || name == config.RedriveConsumer {
 		return 0
 	}
 	for _, other := range s.consumers {
 		switch {
-		case other.name == name:
+		case other.name == name, other.name == config.RedriveConsumer:
 		case len(filters) == 0:
 			return config.WorkQueueUnfiltered
 		case len(other.filter) == 0 || subjects.OverlapAny(filters, other.filter):

@@ -69,6 +69,8 @@ func (c *Consumer) normalizeNames() error {
 		return refuse(ConsumerNamePath)
 	case !validName(c.Name):
 		return refuse(ConsumerNameInvalid)
+	case c.Name == RedriveConsumer:
+		return refuseWith(ConsumerUpdateRefused, "the name "+RedriveConsumer+" is the server's own: take another one")
 	case len(c.Description) > descriptionBytes:
 		return refuseWith(ConsumerDescriptionLong, strconv.Itoa(descriptionBytes))
 	case metadataSize(c.Metadata) > metadataBytes:

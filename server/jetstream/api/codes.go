@@ -74,11 +74,16 @@ const (
 	IdentityMismatch        config.Code = 10225
 	DeadLetterUnfit         config.Code = 11010
 	DeadLetterUnknown       config.Code = 11011
+	RedriveRuns             config.Code = 11012
+	RedriveNone             config.Code = 11013
+	RedriveInvalid          config.Code = 11014
+	RedriveUnwanted         config.Code = 11015
 	NoKeys                  config.Code = 11030
 	PutTooMany              config.Code = 11050
 	AckInvalid              config.Code = 11055
 	AckUnreachable          config.Code = 11056
 	DelayInvalid            config.Code = 11060
 	DelayImpossible         config.Code = 11061
+	DelayUnknown            config.Code = 11062
 	LevelTooLow             config.Code = 11090
 )

@@ -23,6 +23,9 @@ const prefix = "Runnel-Dead-"
 func headerOf(stream, consumer string, l *letters.Letter, m *jetlog.Message) []byte {
 	block := m.Header
 	path := append(pathOf(block), stream)
+	if bytes.Contains(block, []byte(api.RedriveTo)) { // it was put back, and is for nobody here
+		block = headers.Delete(block, api.RedriveTo)
+	}
 	if bytes.Contains(block, []byte(prefix)) {
 		for _, name := range []string{
 			api.DeadStream, api.DeadSubject, api.DeadSequence, api.DeadConsumer, api.DeadReason, api.DeadError, api.DeadAttempts,

@@ -5,7 +5,9 @@ import (
 
 	"runnel/headers"
 	"runnel/jetlog"
+	"runnel/jetlog/command"
 	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/delivery/ahead"
 )
 
 // numbers is what a look at the state has chosen.
@@ -157,17 +159,14 @@ const replayMessages = 16
 func (t *turn) load(again []numbers, firsts listed, want int) error {
 	log := t.c.stream.log
 	bytes := 0
-	take := func(sequence, deliveries uint64) error {
-		m, err := log.Load(sequence)
-		if err == nil && m.Sequence != 0 {
-			bytes += len(m.Header) + len(m.Payload)
-			t.picks = append(t.picks, pick{Message: m, deliveries: deliveries})
-		}
-		return err
-	}
 	for _, n := range again {
-		if err := take(n.sequence, n.deliveries+1); err != nil {
+		m, err := log.Load(n.sequence)
+		if err != nil {
 			return err
+		}
+		if m.Sequence != 0 {
+			bytes += len(m.Header) + len(m.Payload)
+			t.picks = append(t.picks, pick{Message: m, deliveries: n.deliveries + 1})
 		}
 		if bytes >= turnBytes {
 			return nil
@@ -189,29 +188,80 @@ func (t *turn) load(again []numbers, firsts listed, want int) error {
 		}
 		return nil
 	}
+	fresh := len(t.picks)
+	err := t.choose(firsts, room, turnBytes-bytes, fresh)
+	if err == nil {
+		t.passOver(len(t.picks) == fresh)
+	}
+	return err
+}
+
+// choose chooses new messages: those of the list first, then what comes behind it. Those chosen so far begin at fresh.
+func (t *turn) choose(firsts listed, room, bytes, fresh int) error {
 	for _, sequence := range firsts.sequences[:min(room, len(firsts.sequences))] {
-		if err := take(sequence, 1); err != nil || bytes >= turnBytes {
-			return err
-		}
+		m, err := t.c.stream.log.Load(sequence)
 		room--
+		switch {
+		case err != nil:
+			return err
+		case m.Sequence == 0:
+		case !t.passes(&m):
+			t.picks = append(t.picks, pick{Message: m, deliveries: 1})
+		case len(t.picks) > fresh:
+			return nil // it is passed over when these are sent
+		default:
+			t.passed = sequence
+		}
+		if bytes -= len(m.Header) + len(m.Payload); bytes <= 0 {
+			return nil
+		}
 	}
 	if room <= 0 || firsts.more {
 		return nil
 	}
-	return t.read(max(t.c.at.Stream, firsts.upTo)+1, room, turnBytes-bytes)
+	return t.read(max(t.c.at.Stream, firsts.upTo)+1, room, bytes, fresh)
 }
 
-// read chooses new messages from a sequence on, in order.
-func (t *turn) read(from uint64, room, bytes int) error {
-	n := 0
-	_, err := t.c.stream.log.Read(from, t.set.filter, room, bytes, func(m *jetlog.Message) bool {
-		n++
-		bytes -= len(m.Header) + len(m.Payload)
-		t.picks = append(t.picks, pick{Message: *m, deliveries: 1})
-		return true
-	})
-	t.end = n < room && bytes > 0
-	return err
+// read chooses new messages from a sequence on, in order, up to one that is passed over. As long as all are, it goes on.
+func (t *turn) read(from uint64, room, bytes, fresh int) error {
+	for chunk := room; ; chunk = max(chunk, turnMessages) {
+		n, stopped := 0, false
+		_, err := t.c.stream.log.Read(from, t.set.filter, chunk, bytes, func(m *jetlog.Message) bool {
+			n++
+			bytes -= len(m.Header) + len(m.Payload)
+			if t.passes(m) {
+				if stopped = len(t.picks) > fresh; !stopped {
+					t.passed = m.Sequence
+				}
+				return !stopped
+			}
+			t.picks = append(t.picks, pick{Message: *m, deliveries: 1})
+			return len(t.picks) < fresh+room
+		})
+		t.end = n < chunk && bytes > 0 && !stopped && len(t.picks) < fresh+room
+		if err != nil || t.end || stopped || len(t.picks) > fresh || bytes <= 0 {
+			return err
+		}
+		from = t.passed + 1
+	}
+}
+
+// passes reports whether the consumer passes over a message. Those of mirrors and sources copy everything.
+func (t *turn) passes(m *jetlog.Message) bool {
+	return ahead.Passes(m, t.c.name) && !t.set.common.Direct && !t.set.common.Sourcing
+}
+
+// passOver makes a command of what is passed over before anything new is sent; alone is set if nothing is.
+func (t *turn) passOver(alone bool) {
+	if t.passed == 0 {
+		return
+	}
+	t.note(true)
+	t.launch(&flight{epoch: t.c.epoch, skips: true, command: &command.Skip{
+		Time: t.ns, Consumer: t.c.name, Incarnation: t.c.incarnation, Above: t.c.at.Stream, UpTo: t.passed,
+	}})
+	t.c.at.Stream = t.passed
+	t.further = alone && !t.end
 }
 
 // address gives each message its ack subject, as if all were sent, and takes payloads away if only headers are wanted.

@@ -27,17 +27,18 @@ type turn struct {
 	// commits is set when what is chosen is held until it is in the state, together when several commands go at once.
 	commits, together bool
 	picks             []pick
-	roused            int   // messages that rest in the applied state, and are sent again
-	stall             Stall // why nothing more is sent
-	until             int64 // when that ends, 0 if it is not known
-	news              bool  // something has happened that may let something be sent
-	looked            bool  // the state was read, and all that was chosen was sent
-	end               bool  // there is nothing more to send
-	more              bool  // there may be more to send at once
-	further           bool  // nothing was found, but not all was looked at
-	gave              bool  // something was sent
-	wants             bool  // more would be taken
-	served            int   // messages that it is through with
+	roused            int    // messages that rest in the applied state, and are sent again
+	stall             Stall  // why nothing more is sent
+	until             int64  // when that ends, 0 if it is not known
+	news              bool   // something has happened that may let something be sent
+	looked            bool   // the state was read, and all that was chosen was sent
+	end               bool   // there is nothing more to send
+	more              bool   // there may be more to send at once
+	further           bool   // nothing was found, but not all was looked at
+	passed            uint64 // up to where messages were passed over that are for other consumers alone
+	gave              bool   // something was sent
+	wants             bool   // more would be taken
+	served            int    // messages that it is through with
 }
 
 // applied is what a turn has seen of the consumer's state.

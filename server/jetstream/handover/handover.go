@@ -24,7 +24,8 @@ type Message struct {
 	Subject string
 	// Header is a header block, nil for none. What it would ask of a stream is asked of nobody.
 	Header, Payload []byte
-	// Producer is in whose name it is put, and Number is larger than those of all before it.
+	// Producer is in whose name it is put, and Number is larger than those of all before it. With number 0 it is not put: the
+	// outcome says whether it would be refused for whom it is for.
 	Producer string
 	Number   uint64
 }
@@ -141,12 +142,24 @@ func into(ctx context.Context, t *ingest.Stream, puts []ingest.Put) ([]Outcome, 
 	out := make([]Outcome, len(puts))
 	taken := 0
 	for i := range puts {
-		err := t.Put(&puts[i], func(o ingest.Outcome) { done <- numbered{i, o} })
+		asked := puts[i].Mark.Number == 0
+		var err error
+		if asked {
+			err = t.Refusal(&puts[i])
+		} else {
+			err = t.Put(&puts[i], func(o ingest.Outcome) { done <- numbered{i, o} })
+		}
+		var refusal *api.Error
 		switch {
-		case errors.Is(err, ingest.ErrClosed):
-			return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
-		case err != nil:
+		case errors.As(err, &refusal):
+			out[i].Refusal = refusal
+			continue
+		case errors.Is(err, ingest.ErrFull):
 			out[i].Refusal = api.NewError(api.PutTooMany, t.Name())
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
+		case asked:
 			continue
 		}
 		taken++

@@ -38,6 +38,8 @@ func (l *instant) StartAll(_ context.Context, publishes []command.Publish, a sto
 
 func (*instant) State() jetlog.State { return jetlog.State{} }
 
+func (*instant) View(func(*jetlog.Stream, jetlog.Messages) error) error { return nil }
+
 // credits is an outlet that gives the publisher a credit for each answer.
 type credits struct {
 	staged int

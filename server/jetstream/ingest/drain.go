@@ -150,6 +150,9 @@ func (s *Stream) receive(r *record, patient bool) bool {
 		return false // since a batch that is complete is a command by itself
 	}
 	s.drained.left.add(r)
+	if m.redrive { // whoever passes on what was put back passes on its headers, too
+		r.header = headers.Delete(r.header, api.RedriveTo)
+	}
 	if m.ack != nil && s.hooks.Imported != nil && s.hooks.Imported(r.subject) {
 		s.refuse(r, api.NewError(api.AckInvalid, "messages on this subject are imported from another account"))
 		return true

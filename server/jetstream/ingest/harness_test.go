@@ -251,6 +251,8 @@ func (f *failing) StartAll(ctx context.Context, publishes []command.Publish, a s
 
 func (f *failing) State() jetlog.State { return jetlog.State{} }
 
+func (*failing) View(func(*jetlog.Stream, jetlog.Messages) error) error { return nil }
+
 func (f *failing) Name() string          { return "S" }
 func (f *failing) Config() config.Stream { return streamConfig() }
 
@@ -274,6 +276,8 @@ func (l *answering) Config() config.Stream {
 }
 
 func (l *answering) State() jetlog.State { return l.state }
+
+func (*answering) View(func(*jetlog.Stream, jetlog.Messages) error) error { return nil }
 
 func (l *answering) Start(_ context.Context, c command.Command, done func(jetlog.Result, error)) error {
 	done(l.result(c))

@@ -32,6 +32,8 @@ type Log interface {
 	StartAll(ctx context.Context, publishes []command.Publish, answers store.Answers) error
 	// State returns sequences and sizes.
 	State() jetlog.State
+	// View calls do with the state and the messages, which do not change meanwhile.
+	View(do func(*jetlog.Stream, jetlog.Messages) error) error
 }
 
 // Outlet stages messages of the server and writes them out with Flush. One goroutine uses it at a time; header and

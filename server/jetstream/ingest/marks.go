@@ -35,8 +35,8 @@ type marks struct {
 	requestInfo, level, schedule bool
 	// What is asked for that can be judged here: a TTL, and the stream that the message is meant for.
 	ttl, stream []byte
-	// delayed is set when the message may have to be stored later.
-	delayed bool
+	// delayed is set when the message may have to be stored later, redrive when it brings a header that only the server sets.
+	delayed, redrive bool
 	// ack is the subject of the acknowledgement that is published with the message, nil for none.
 	ack []byte
 	// Of a member of an atomic batch: its batch, empty for none, its place in it, 0 if that is missing, and whether
@@ -76,6 +76,8 @@ func readMarks(block []byte) marks {
 			m.ack = append([]byte{}, value...)
 		case own && (string(name) == api.DelayHeader || string(name) == api.DeliverAtHeader):
 			m.delayed = true
+		case own && string(name) == api.RedriveTo:
+			m.redrive = true
 		}
 	}
 	return m

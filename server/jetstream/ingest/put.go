@@ -1,10 +1,14 @@
 package ingest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
+	"runnel/headers"
+	"runnel/jetlog"
 	"runnel/jetlog/command"
+	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
 )
 
@@ -25,7 +29,7 @@ type Outcome struct {
 	Err       error
 }
 
-// The errors of Put. Nothing is stored then.
+// The errors of Put, besides those of Refusal. Nothing is stored then.
 var (
 	ErrFull   = errors.New("too many messages wait for the stream")
 	ErrClosed = errors.New("the stream is not served here any more")
@@ -34,14 +38,51 @@ var (
 // Put takes a message over, and calls done with what becomes of it, quickly done itself; not at all if the stream is closed
 // before. Flush is to be called then, once for many. With an error it is not taken.
 func (s *Stream) Put(p *Put, done func(Outcome)) error {
+	if err := s.Refusal(p); err != nil {
+		return err
+	}
 	r := s.ingest.record(s)
-	r.subject, r.header, r.payload = p.Subject, p.Header, p.Payload
+	r.subject, r.header, r.payload = p.Subject, s.forAll(p.Header), p.Payload
 	r.put, r.told = &p.Mark, done
 	if err := s.putIn(r); err != nil {
 		s.ingest.release(r)
 		return fmt.Errorf("put a message into stream %q: %w", s.log.Name(), err)
 	}
 	return nil
+}
+
+// forAll returns a header without the name of the consumer that the message is for where a message has one consumer anyhow: should
+// that be deleted, the next one is to get it.
+func (s *Stream) forAll(header []byte) []byte {
+	if bytes.Contains(header, []byte(api.RedriveTo)) && s.log.Config().Retention == config.WorkQueueRetention {
+		return headers.Delete(header, api.RedriveTo)
+	}
+	return header
+}
+
+// Refusal tells why a message cannot be put that is for one consumer alone: there is no such consumer, or it does not want the
+// subject, so that nobody would ever get it. It is an error of the API, nil for all others.
+func (s *Stream) Refusal(p *Put) error {
+	to, alone := headers.Get(p.Header, api.RedriveTo)
+	if !alone {
+		return nil
+	}
+	why := ""
+	err := s.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
+		switch c := state.Consumer(string(to)); {
+		case c == nil:
+			why = "there is no such consumer any more"
+		case !c.Filter().Matches(p.Subject):
+			why = "it does not want subject " + p.Subject + " any more"
+		default:
+			why = ""
+		}
+		return nil
+	})
+	if err == nil && why != "" {
+		err = api.NewError(api.RedriveUnwanted, string(to), s.log.Name(), why)
+	}
+	return err
 }
 
 // putIn puts a record with a message behind all others.

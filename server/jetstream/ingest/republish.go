@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"strconv"
 
 	"runnel/headers"
@@ -10,13 +11,16 @@ import (
 )
 
 // republish publishes a message again that was stored, if the stream does that. The message is what the publisher sent,
-// which may differ from what is stored.
+// which may differ from what is stored. One that is for one consumer alone is for nobody else.
 func (s *Stream) republish(a *acker, cfg *settings, m jetlog.Message, result *jetlog.Result) {
 	if cfg.republish == nil {
 		return
 	}
 	if result.As != nil {
 		m = *result.As
+	}
+	if bytes.Contains(m.Header, []byte(api.RedriveTo)) {
+		return
 	}
 	if f := cfg.republished; f != nil && f.Match(m.Subject, m.Header, m.Payload) != content.Match {
 		return

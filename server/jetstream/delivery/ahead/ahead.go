@@ -51,6 +51,7 @@ func (r *Rules) Key(m *jetlog.Message) ([]byte, bool) {
 // Ahead is what the leader of a consumer knows of messages that it has looked at.
 type Ahead struct {
 	rules *Rules
+	name  string // of the consumer
 	table *keyed.Table
 	// held are the messages of the state that are to be put into the table before anything else is chosen.
 	held []uint64
@@ -65,7 +66,7 @@ type Ahead struct {
 // New returns an Ahead for a consumer with rules, nil for none, as it is in the state: with nothing under way. Whatever is above
 // what it has had is to be looked at.
 func New(r *Rules, c *jetlog.Consumer) *Ahead {
-	a := &Ahead{rules: r, delivered: make(map[uint64]struct{}), upTo: c.Delivered().Stream}
+	a := &Ahead{rules: r, name: c.Name(), delivered: make(map[uint64]struct{}), upTo: c.Delivered().Stream}
 	block := r != nil && r.block
 	a.table = keyed.New(keyed.Config{Block: block})
 	if !r.Keyed() {

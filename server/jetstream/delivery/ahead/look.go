@@ -265,6 +265,9 @@ func (l *looking) read() error {
 func (l *looking) take(m *jetlog.Message) {
 	l.count(m)
 	l.out.Looked++
+	if Passes(m, l.name) {
+		return
+	}
 	if l.rules != nil && l.rules.filter != nil {
 		switch l.rules.filter.Match(m.Subject, m.Header, m.Payload) {
 		case content.Match:
