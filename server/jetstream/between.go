@@ -71,6 +71,15 @@ func (t *stream) cause(ack string, found ingest.Found) (*causes.Cause, *api.Erro
 	return nil, api.NewError(api.AckUnreachable, t.log.Name()), true
 }
 
+// alreadyMade is [ingest.Hooks.Settle].
+func (t *stream) alreadyMade(c *causes.Cause, done func(bool)) bool {
+	if r := t.receipts.Get(t.newReceipts); r != nil {
+		return r.Settle(c, done)
+	}
+	done(false)
+	return false
+}
+
 // owed is [ingest.Hooks.Owed].
 func (t *stream) owed() {
 	if r := t.receipts.Get(t.newReceipts); r != nil {

@@ -78,6 +78,38 @@ func TestPatternReceipt(t *testing.T) {
 	}
 }
 
+// TestPatternReceiptOfDuplicate publishes outcomes that are stored already, as their ids or numbers say, but from somebody who did not say what
+// they were made from: the messages are acknowledged all the same, or they would come again for ever.
+func TestPatternReceiptOfDuplicate(t *testing.T) {
+	for name, to := range map[string]string{"two streams": "out.a", "the same stream": "in.out"} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, "")
+			s.stream("IN", `"subjects":["in.>"],"retention":"workqueue"`)
+			s.stream("OUT", `"subjects":["out.>"]`)
+			s.consumer("IN", "c", `"ack_policy":"explicit","filter_subject":"in.job"`)
+			for i := range 2 {
+				s.stores(uint64(i+1), "in.job", fmt.Sprint("job ", i))
+			}
+			first := uint64(1)
+			if to == "in.out" {
+				first = 3
+			}
+			s.stores(first, to, "done", "Nats-Msg-Id", "outcome")
+			s.stores(first+1, to, "done", numbered("p", 1)...)
+			jobs := s.next("IN", "c", 2)
+			for i, how := range [][]string{{"Nats-Msg-Id", "outcome"}, numbered("p", 1)} {
+				a := s.publish(to, "done", append(how, "Runnel-Ack", jobs[i].Reply)...)
+				if !a.Duplicate || a.Sequence != first+uint64(i) || a.Error.Code != 0 {
+					t.Errorf("%v: got %+v, want a duplicate of %d", how, a, first+uint64(i))
+				}
+				if left := s.consumerState("IN", "c").AckPending; left != 1-i {
+					t.Errorf("%v: %d wait for an answer, want %d", how, left, 1-i)
+				}
+			}
+		})
+	}
+}
+
 // TestPatternReceiptRefused publishes with acknowledgements that nobody waits for: nothing is stored.
 func TestPatternReceiptRefused(t *testing.T) {
 	s := newSite(t, "")

@@ -104,6 +104,7 @@ func (t *stream) begin() {
 		Wanted:    t.wanted,
 		Admit:     t.admit,
 		Cause:     t.cause,
+		Settle:    t.alreadyMade,
 		Imported:  t.account.account.Imports,
 		Owed:      t.owed,
 		Delay:     t.delay,

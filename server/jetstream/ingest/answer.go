@@ -68,6 +68,9 @@ func (s *Stream) conclude(a *acker, cfg *settings, r *record) {
 	if r.cause != nil && r.started && r.err == nil && r.result.Code == 0 && !r.result.Duplicate && s.hooks.Owed != nil {
 		s.hooks.Owed()
 	}
+	if s.settlesFirst(r) {
+		return
+	}
 	if r.told != nil {
 		r.tellPut()
 	} else if r.step.batch != nil {

@@ -48,6 +48,36 @@ func (s *Stream) ask(r *record, ack string) bool {
 	return true
 }
 
+// settlesFirst reports whether a message that is a duplicate has something to acknowledge before that can be said: the stream knows it by
+// its id, or by its producer's number, and not by the delivery that it was made from. Who published it hears of it later.
+func (s *Stream) settlesFirst(r *record) bool {
+	if r.cause == nil || !r.result.Duplicate || s.hooks.Settle == nil {
+		return false
+	}
+	later := s.ingest.record(s)
+	later.reply, later.result = r.reply, r.result
+	s.unsettled.Add(1)
+	if s.asked.Add(1) > askedMost {
+		s.told(later, false)
+		return true
+	}
+	if s.hooks.Settle(r.cause, func(settled bool) { s.told(later, settled) }) {
+		s.asked.Add(-1)
+		s.settle(later)
+		return false
+	}
+	return true
+}
+
+// told answers a message of settlesFirst.
+func (s *Stream) told(r *record, settled bool) {
+	s.asked.Add(-1)
+	if !settled {
+		r.refusal = api.NewError(api.AckUnreachable, s.log.Name())
+	}
+	s.acker.push(r)
+}
+
 // comeBack puts a message into the queue again about which everything is known.
 func (s *Stream) comeBack(r *record) {
 	s.asked.Add(-1)

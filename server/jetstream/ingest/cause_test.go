@@ -74,6 +74,47 @@ func TestCause(t *testing.T) {
 	}
 }
 
+// TestCauseOfDuplicate publishes outcomes that the stream knows by their id, or their number: what they acknowledge is acknowledged before
+// that is said.
+func TestCauseOfDuplicate(t *testing.T) {
+	b := newBench(t, ingest.Config{})
+	var settling []func(bool)
+	asked := make(chan uint64, 10)
+	b.stream.Close()
+	b.stream = b.ingest.Open(b.account, b.log, ingest.Hooks{
+		Cause: (&oracle{}).find,
+		Settle: func(c *causes.Cause, done func(bool)) bool {
+			settling = append(settling, done)
+			asked <- c.Sequence
+			return c.Sequence == uint64(len("waits.known"))
+		},
+	})
+	duplicate := `{"stream":"S","seq":1,"duplicate":true}`
+	if got := b.ask("s.a", "x", "Nats-Msg-Id", "id"); got != ok1 {
+		t.Fatalf("got %s", got)
+	}
+	if got := b.ask("s.a", "x", "Nats-Msg-Id", "id"); got != duplicate {
+		t.Errorf("with nothing to acknowledge: got %s", got)
+	}
+	if got := b.ask("s.a", "x", "Nats-Msg-Id", "id", ackHeader, "waits.known"); got != duplicate {
+		t.Errorf("acknowledged before: got %s", got)
+	}
+	<-asked
+	for i, want := range []string{duplicate, refusal(503, 11056, "Runnel-Ack: stream S cannot be asked whether it waits for the acknowledgement, nothing was stored: try again")} {
+		b.publish("s.a", "later", "x", "Nats-Msg-Id", "id", ackHeader, "waits.1")
+		<-asked
+		b.quiet()
+		settling[i+1](i == 0)
+		if got := b.next(); got.payload != want {
+			t.Errorf("settled %v: got %s, want %s", i == 0, got.payload, want)
+		}
+	}
+	b.publish("s.a", "", "x", "Nats-Msg-Id", "id", ackHeader, "waits.1") // nobody wants to know
+	<-asked
+	settling[3](true)
+	b.quiet()
+}
+
 // TestCauseLater lets messages wait for what is found out. Others go on, and those come behind them.
 func TestCauseLater(t *testing.T) {
 	b := newBench(t, ingest.Config{})

@@ -101,6 +101,9 @@ type Hooks struct {
 	// Cause finds out which delivery an acknowledgement, by its subject, is for, and whether that waits for one. It returns what it
 	// knows at once; if that is not all, known is false, and it calls found later, once.
 	Cause func(ack string, found Found) (c *causes.Cause, refusal *api.Error, known bool)
+	// Settle sees to it that a delivery is acknowledged of which a message was published whose outcome the stream has already, by an id or a
+	// number. It is true if that is so by now; if not, it calls done when it is, or cannot be.
+	Settle func(c *causes.Cause, done func(settled bool)) bool
 	// Imported tells whether messages on a subject may come from another account, whose clients must not acknowledge here.
 	Imported func(subject string) bool
 	// Delay takes a message over that asks to be stored later, if its time has not come yet; otherwise it returns the headers

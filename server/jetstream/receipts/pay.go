@@ -156,6 +156,34 @@ func (s *Stream) payOne(source causes.Source, sequences []uint64, l *late, now t
 	return r.Done
 }
 
+// Settle sees to it that a delivery is acknowledged whose outcome the stream has had before, from somebody who did not say what it was made from;
+// it is [ingest.Hooks.Settle]. Nothing is owed: who has published hears that all is well only when the other stream has taken it.
+func (s *Stream) Settle(c *causes.Cause, done func(settled bool)) bool {
+	if s.knows(c) {
+		return true
+	}
+	if !s.begin(func() { done(s.settleNow(c)) }) {
+		done(false)
+	}
+	return false
+}
+
+// settleNow pays an acknowledgement, in several attempts if need be: the delivery may not be in the state of its stream yet.
+func (s *Stream) settleNow(c *causes.Cause) bool {
+	ctx, cancel := context.WithTimeout(s.ctx, askTime)
+	defer cancel()
+	for pause := pauseLeast; ; pause *= 2 {
+		if len(s.payOne(c.Source, []uint64{c.Sequence}, &late{}, s.cfg.Clock())) > 0 {
+			return true
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
 // find returns the assignment of an origin, nil on a server alone, and whether there is one.
 func (s *Stream) find(source causes.Source) (*clustered.Assignment, bool) {
 	if s.cfg.Asker == nil {

@@ -235,6 +235,46 @@ func TestPays(t *testing.T) {
 	s.Owed() // does nothing any more
 }
 
+// TestSettle acknowledges deliveries whose outcomes the target had before: nothing is owed, and it is told when that is done, or cannot be.
+func TestSettle(t *testing.T) {
+	p := newPair(t)
+	s := p.open()
+	settle := func(cause *causes.Cause) (at, settled bool) {
+		done := make(chan bool, 1)
+		if s.Settle(cause, func(settled bool) { done <- settled }) {
+			return true, true
+		}
+		return false, <-done
+	}
+	cause := func(sequence uint64) *causes.Cause {
+		return &causes.Cause{Source: causes.Source{ID: p.in.ID(), Stream: "IN", Consumer: "c", Incarnation: p.incarnation()}, Sequence: sequence}
+	}
+	if at, settled := settle(cause(1)); at || !settled || p.awaits() != 1 || p.owed() != 0 {
+		t.Errorf("got %v, %v, %d wait for an answer, want 1; %d are owed", at, settled, p.awaits(), p.owed())
+	}
+	p.owe(3)
+	if at, settled := settle(cause(3)); !at || !settled {
+		t.Errorf("of one that is owed: got %v, %v", at, settled)
+	}
+	p.set(false, false)
+	later := make(chan bool, 1)
+	s.Settle(cause(4), func(settled bool) { later <- settled })
+	p.set(true, false)
+	p.deliver("c", 4)
+	if !<-later {
+		t.Error("one that is delivered meanwhile is not acknowledged")
+	}
+	p.set(false, false)
+	s.Settle(cause(5), func(settled bool) { later <- settled })
+	s.Close()
+	if <-later {
+		t.Error("what is closed acknowledges")
+	}
+	if at, settled := settle(cause(5)); at || settled {
+		t.Errorf("closed: got %v, %v", at, settled)
+	}
+}
+
 // TestPaysLater owes to an origin that is elsewhere for a while, and what it does not know to be delivered yet.
 func TestPaysLater(t *testing.T) {
 	p := newPair(t)

@@ -111,6 +111,13 @@ func (s *Stream) start(f func()) bool {
 	return true
 }
 
+// begin is start for who does not hold mu.
+func (s *Stream) begin(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.start(f)
+}
+
 // question is a delivery that is asked about, and who waits for the answer.
 type question struct {
 	ack   api.AckSubject
