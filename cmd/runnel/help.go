@@ -52,6 +52,11 @@ var keyHelp string
 //go:embed help_dlq.txt
 var dlqHelp string
 
+// delayHelp is what runnel delay -h prints before its flags.
+//
+//go:embed help_delay.txt
+var delayHelp string
+
 // explainHelp is what runnel explain -h prints before its flags.
 //
 //go:embed help_explain.txt

@@ -21,7 +21,7 @@ func main() {
 
 // isTool reports whether the command line is not for the server.
 func isTool(args []string) bool {
-	return len(args) > 0 && slices.Contains([]string{"bench", "chaos", "cluster", "config", "explain", "healthcheck", "lag", "soak", "store", "version", "help"}, args[0])
+	return len(args) > 0 && slices.Contains([]string{"bench", "chaos", "cluster", "config", "delay", "dlq", "explain", "healthcheck", "key", "lag", "soak", "store", "version", "help"}, args[0])
 }
 
 // run does what the command line says and returns the exit code. Everything
@@ -40,6 +40,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return clusterCommand(ctx, args[1:], stdout, stderr)
 	case "config":
 		return configCommand(args[1:], stdout, stderr)
+	case "delay":
+		return delayCommand(ctx, args[1:], stdout, stderr)
 	case "dlq":
 		return dlqCommand(ctx, args[1:], stdout, stderr)
 	case "explain":

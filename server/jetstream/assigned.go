@@ -10,6 +10,7 @@ import (
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
+	"runnel/server/jetstream/delays"
 	"runnel/server/jetstream/handover"
 	"runnel/server/jetstream/quota"
 )
@@ -103,8 +104,20 @@ func (s *Service) reassign(_ Outlet, r *request) (api.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.account.follow(&cfg, limits)
 	r.account.action(cfg.Name, api.ActionModify)
 	return &api.StreamAnswer{StreamInfo: info}, nil
+}
+
+// follow lets what is delayed for a stream be kept as the stream is, wherever that has been changed.
+func (a *account) follow(target *config.Stream, limits clustered.Limits) {
+	cfg, differs := delays.Follow(a.configOf(delays.Companion(target.Name)), target)
+	if !differs {
+		return
+	}
+	if _, err := a.service.cluster.directory.Update(a.name(), cfg, limits); err != nil {
+		a.service.logger.Warn("what is delayed for a stream is not kept as the stream is", "stream", cfg.Name, "error", err)
+	}
 }
 
 // unassign is streamDelete in a cluster.

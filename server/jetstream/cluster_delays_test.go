@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"runnel/server/jetstream/api"
 	"runnel/server/servertest"
 )
 
@@ -85,5 +86,41 @@ func TestClusterDelay(t *testing.T) {
 				t.Errorf("the companion has %d replicas, want %d", got, want)
 			}
 		})
+	}
+}
+
+// TestClusterDelayCalls looks at what is delayed and cancels some of it, whoever leads the stream and whoever what it keeps; and the stream
+// that keeps it has as many replicas as the one that it is for.
+func TestClusterDelayCalls(t *testing.T) {
+	w := newWorld(t, 3)
+	nc := w.connect()
+	w.must(nc, "STREAM.CREATE.S", `{"name":"S","subjects":["s.>"],"num_replicas":3}`, nil)
+	var l api.DelayListAnswer
+	if code := own(t, nc, "DELAY.LIST.S", "", &l); code != 0 || l.Delayed == nil || len(l.Delayed) != 0 {
+		t.Errorf("before anything is delayed: got %d, %+v", code, l)
+	}
+	for i := range 6 {
+		w.delay(nc, fmt.Sprint("s.", i), fmt.Sprint(i), "1h")
+	}
+	companion := w.group("RUNNEL-DELAYED-S")
+	for leader := range 3 {
+		companion.elect(leader)
+		w.group("S").elect((leader + 1) % 3)
+		l = api.DelayListAnswer{}
+		if code := own(t, nc, "DELAY.LIST.S", "", &l); code != 0 || len(l.Delayed) != 6-leader || int(l.Messages) != 6-leader {
+			t.Fatalf("led by n%d: got %d, %+v", leader+1, code, l)
+		}
+		var c api.DelayCancelAnswer
+		if code := own(t, nc, "DELAY.CANCEL.S", fmt.Sprintf(`{"seq":%d}`, l.Delayed[0].Sequence), &c); code != 0 || c.Cancelled != 1 {
+			t.Errorf("led by n%d: got %d, %+v", leader+1, code, c)
+		}
+	}
+	if code := own(t, nc, "DELAY.LIST.NONE", "", nil); code != 10059 {
+		t.Errorf("a stream that there is not: got error %d", code)
+	}
+	w.must(nc, "STREAM.UPDATE.S", `{"name":"S","subjects":["s.>"],"num_replicas":1,"duplicate_window":60000000000}`, nil)
+	a, _ := w.members[0].Stream("A", "RUNNEL-DELAYED-S")
+	if a.Config.Replicas != 1 || a.Config.DuplicateWindow != time.Minute || len(a.Config.Subjects) != 1 {
+		t.Errorf("after the stream has changed: got %+v", a.Config)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
-	"runnel/server/jetstream/deadletters"
 	"runnel/server/jetstream/delivery"
 	"runnel/server/jetstream/reads"
 )
@@ -47,7 +46,7 @@ func (s *Service) consumerCreate(out Outlet, r *request) (api.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := deadletters.Check(&cfg, r.account.configOf); err != nil {
+	if err := s.checkDeadLetter(r, t, &cfg); err != nil {
 		return nil, err
 	}
 	if err := t.checkActive(&cfg); err != nil {
@@ -100,26 +99,13 @@ func (s *Service) consumerCreated(r *request, cfg *config.Consumer, wait waiting
 	case info == nil:
 		return nil, api.NewError(config.ConsumerNotFound)
 	}
-	info.PushBound = info.PushBound || t.account.listens(cfg.DeliverSubject, cfg.DeliverGroup)
+	info.PushBound = info.PushBound || t.deliver.Listened(cfg.DeliverSubject, cfg.DeliverGroup)
 	if result.Created || cfg.Push() {
 		r.answered = func() { t.deliver.Update(cfg.Name) }
 	} else {
 		t.deliver.Update(cfg.Name) // who has the answer may ask at once, and asks what was changed
 	}
 	return &api.ConsumerInfoAnswer{ConsumerInfo: info}, nil
-}
-
-// listens tells whether anybody, of a queue group if one is given, subscribed to the subject.
-func (a *account) listens(subject, group string) bool {
-	if subject == "" {
-		return false
-	}
-	for _, e := range a.account.Interest().Match([]byte(subject), nil) {
-		if group == "" || e.Queue == group {
-			return true
-		}
-	}
-	return false
 }
 
 // beginConsumer has a consumer created or changed.
@@ -154,22 +140,13 @@ func (t *stream) maxConsumers(cfg *config.Consumer) (uint64, error) {
 }
 
 // consumers is how many consumers clients have.
-func (t *stream) consumers() (n int) {
-	_ = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
-		n = reads.State(state).Consumers
-		return nil
-	})
-	return n
+func (t *stream) consumers() int {
+	names, _ := reads.Consumers(t.log, nil) // a stream that is closed has none
+	return len(names)
 }
 
 // hasConsumer tells whether the stream's state has a consumer of that name, known to the deliveries or not.
-func (t *stream) hasConsumer(name string) (has bool) {
-	_ = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
-		has = state.Consumer(name) != nil
-		return nil
-	})
-	return has
-}
+func (t *stream) hasConsumer(name string) bool { return reads.HasConsumer(t.log, name) }
 
 // checkActive refuses to take an active push consumer from its subscriber: another deliver subject would let it fall silent
 // without a word. To the same subject it may be changed.
@@ -177,13 +154,7 @@ func (t *stream) checkActive(cfg *config.Consumer) error {
 	if !cfg.Push() {
 		return nil
 	}
-	old := ""
-	err := t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
-		if c := state.Consumer(cfg.Name); c != nil {
-			old = c.Common().DeliverSubject
-		}
-		return nil
-	})
+	old, err := reads.DeliverSubject(t.log, cfg.Name)
 	if err != nil || old == "" || old == cfg.DeliverSubject {
 		return err
 	}
@@ -195,16 +166,7 @@ func (t *stream) checkActive(cfg *config.Consumer) error {
 
 // consumerLimits are those that a consumer of this account is made within, in a stream with so many replicas.
 func (a *account) consumerLimits(replicas int) config.Limits {
-	limits := a.service.limits()
-	l := a.limits.Load()
-	if l == nil {
-		return limits
-	}
-	own, err := l.Of(replicas)
-	if err == nil && own.MaxAckPending > 0 && (limits.MaxAckPending <= 0 || own.MaxAckPending < limits.MaxAckPending) {
-		limits.MaxAckPending = own.MaxAckPending
-	}
-	return limits
+	return a.limits.Load().OfConsumer(a.service.limits(), replicas)
 }
 
 // foundConsumer returns the request's stream, if it has the consumer, once all that both were told before is in it. After
@@ -263,22 +225,9 @@ func (s *Service) consumerPage(r *request, limit int) (*stream, []string, api.Pa
 	if err != nil {
 		return nil, nil, api.Paged{}, err
 	}
-	names, err := t.consumerNames()
+	names, err := reads.Consumers(t.log, nil)
 	from, to, page := api.Page(len(names), q.Offset, limit)
 	return t, names[from:to], page, err
-}
-
-// consumerNames returns the names of the consumers that are not the server's own.
-func (t *stream) consumerNames() (names []string, err error) {
-	err = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
-		for _, c := range state.Consumers() {
-			if !reads.Hidden(c) {
-				names = append(names, c.Name())
-			}
-		}
-		return nil
-	})
-	return names, err
 }
 
 // consumerList lists consumers with all about them.
@@ -435,15 +384,7 @@ func (s *Service) consumerUnpin(_ Outlet, r *request) (api.Answer, error) {
 // forgetMemory removes, after a start, the consumers that were to be in memory only and have nobody who will come back
 // to them by their name: to their clients they went with the server, and they begin others.
 func (t *stream) forgetMemory() {
-	var names []string
-	_ = t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
-		for _, c := range state.Consumers() {
-			if cfg := c.Config(); cfg.Memory && cfg.Durable == "" {
-				names = append(names, c.Name())
-			}
-		}
-		return nil
-	})
+	names, _ := reads.Consumers(t.log, reads.InMemory)
 	for _, name := range names {
 		// It is begun here, so that it comes before whatever clients ask for.
 		wait, err := t.start(&command.ConsumerDelete{Time: t.account.service.now(), Consumer: name})

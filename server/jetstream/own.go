@@ -3,8 +3,11 @@ package jetstream
 import (
 	"context"
 
+	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
+	"runnel/server/jetstream/deadletters"
+	"runnel/server/jetstream/delays"
 	"runnel/server/jetstream/dlq"
 	"runnel/server/jetstream/explain"
 	"runnel/server/jetstream/keys"
@@ -21,6 +24,8 @@ var (
 		api.CallDeadInfo:        dlq.Info,
 		api.CallDeadGet:         dlq.Get,
 		api.CallDeadDiscard:     dlq.Discard,
+		api.CallDelayList:       delays.List,
+		api.CallDelayCancel:     delays.Cancel,
 	}
 	ownGatherers = map[api.Endpoint]own.Gatherer{
 		api.CallLag:      lag.Account(),
@@ -45,12 +50,13 @@ func (s *Service) ownCall(_ Outlet, r *request) (api.Answer, error) {
 	if r.call.Consumer != "" {
 		find = s.foundConsumer
 	}
-	t, err := find(r)
-	if err != nil {
-		return nil, err
-	}
 	c := s.newCall(s.ctx, r.account, r.call.Endpoint, r.message.Payload)
-	c.Stream, c.Consumer = own.Stream{Log: t.log, Deliver: t.deliver}, r.call.Consumer
+	switch t, err := find(r); {
+	case err == nil:
+		c.Stream, c.Consumer = own.Stream{Log: t.log, Deliver: t.deliver}, r.call.Consumer
+	case r.stream != nil || !r.call.Endpoint.Delayed() || r.account.configOf(delays.Target(r.call.Stream)) == nil:
+		return nil, err // otherwise nothing was delayed yet
+	}
 	return ownHandlers[r.call.Endpoint](c)
 }
 
@@ -65,24 +71,44 @@ func (s *Service) newCall(ctx context.Context, a *account, e api.Endpoint, body 
 	}}
 }
 
-// ownGathered answers a call about all streams of an account, by what all servers tell of those that they lead.
+// ownGathered answers a call about all streams of an account.
 func (s *Service) ownGathered(_ Outlet, r *request) (api.Answer, error) {
-	e, body := r.call.Endpoint, r.message.Payload
-	g, q := ownGatherers[e], &clustered.Question{Kind: clustered.KindPart, Account: r.account.name(), Call: e.String(), Body: body}
-	c := s.newCall(s.ctx, r.account, e, body)
+	return s.gather(s.ctx, r.account, r.call.Endpoint, r.message.Payload)
+}
+
+// gather makes the answer to a call about all streams of an account of what all servers tell of those that they lead.
+func (s *Service) gather(ctx context.Context, a *account, e api.Endpoint, body []byte) (api.Answer, error) {
+	g, q := ownGatherers[e], &clustered.Question{Kind: clustered.KindPart, Account: a.name(), Call: e.String(), Body: body}
+	c := s.newCall(s.ctx, a, e, body)
 	var names []string
 	if s.cluster == nil {
-		for _, t := range r.account.all() {
+		for _, t := range a.all() {
 			names = append(names, t.log.Name())
 		}
-		return g.Answer(c, []*clustered.Reply{s.part(s.ctx, q)}, names)
+		return g.Answer(c, []*clustered.Reply{s.part(ctx, q)}, names)
 	}
-	for _, a := range s.cluster.Streams(q.Account) {
-		names = append(names, a.Config.Name)
+	for _, as := range s.cluster.Streams(q.Account) {
+		names = append(names, as.Config.Name)
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, settleTime)
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	return g.Answer(c, s.cluster.asker.All(ctx, s.cluster.asker.Online(), q), names)
+}
+
+// checkDeadLetter refuses a consumer of which the dead letters cannot go where it says. Whether that would be a circle all servers
+// are asked, but only if it is new that the consumer has it.
+func (s *Service) checkDeadLetter(r *request, t *stream, cfg *config.Consumer) error {
+	if err := deadletters.Check(cfg, r.account.configOf); err != nil {
+		return err
+	}
+	if !deadletters.IsNew(t.log, cfg) {
+		return nil
+	}
+	known, err := s.gather(s.ctx, r.account, api.CallDeadList, []byte(`{"consumers_only":true}`))
+	if err != nil {
+		return err
+	}
+	return deadletters.Circle(t.log.Name(), cfg, known.(*api.DeadListAnswer).Streams)
 }
 
 // part is what this server tells for a call about all streams of an account: of those that it leads.

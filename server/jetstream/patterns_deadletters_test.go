@@ -313,3 +313,27 @@ func TestPatternDeadLetterCalls(t *testing.T) {
 	discard(`{"all":true}`, 1, 0)
 	s.holds("DEAD", 1, 6, 6)
 }
+
+// TestPatternDeadLetterCircle refuses consumers whose dead letters would come back, over however many streams; what does not is taken.
+func TestPatternDeadLetterCircle(t *testing.T) {
+	s := newSite(t, "")
+	for _, name := range []string{"A", "B", "C", "D"} {
+		s.stream(name, `"subjects":["`+name+`"]`)
+	}
+	s.consumer("A", "a", dead("B"))
+	s.consumer("B", "b", dead("C"))
+	refused := func(stream, target string) {
+		t.Helper()
+		s.refuses("CONSUMER.CREATE."+stream+".x", `{"stream_name":"`+stream+`","config":{"name":"x",`+dead(target)+`}}`, 11010)
+	}
+	refused("B", "A")
+	refused("C", "A")
+	refused("C", "B")
+	s.consumer("D", "d", dead("B"))
+	refused("C", "D")
+	s.consumer("A", "a", dead("B")) // as it is
+	s.consumer("B", "b", dead("C"))
+	s.must("CONSUMER.DELETE.B.b", "", nil)
+	s.consumer("C", "x", dead("A")) // which is no circle any more
+	refused("B", "C")
+}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"runnel/server/jetstream/api"
 	"runnel/server/servertest"
 )
 
@@ -107,4 +108,122 @@ func TestPatternDelayFull(t *testing.T) {
 		}
 	}
 	servertest.Eventually(t, "the companion to be empty", func() bool { return s.state("RUNNEL-DELAYED-S").Messages == 0 })
+}
+
+// TestPatternDelayCalls looks at what is delayed, and cancels some of it, by the name of the stream that it is for.
+func TestPatternDelayCalls(t *testing.T) {
+	s := newSite(t, "")
+	s.stream("S", `"subjects":["s.>"],"max_msgs":1,"discard":"new"`)
+	list := func(body string) (l api.DelayListAnswer) {
+		t.Helper()
+		s.calls("DELAY.LIST.S", body, &l)
+		return l
+	}
+	cancel := func(code int, body string) (c api.DelayCancelAnswer) {
+		t.Helper()
+		if got := own(t, s.conn, "DELAY.CANCEL.S", body, &c); got != code {
+			t.Errorf("cancel %s: got error %d, want %d", body, got, code)
+		}
+		return c
+	}
+	if l := list(""); l.Messages != 0 || l.Delayed == nil || len(l.Delayed) != 0 {
+		t.Errorf("before anything is delayed: got %+v", l)
+	}
+	cancel(11062, `{"seq":1}`)
+	if c := cancel(0, `{"all":true}`); c.Cancelled != 0 {
+		t.Errorf("of nothing: got %+v", c)
+	}
+	at := time.Now().Add(90 * time.Minute).UTC()
+	var told []uint64
+	for i := range 10 {
+		a := s.publish(fmt.Sprintf("s.%d.x", i%2), "body", "Runnel-Deliver-At", at.Add(-time.Duration(i)*time.Second).Format(time.RFC3339Nano), "Nats-Msg-Id", fmt.Sprint("id", i))
+		if a.Error.Code != 0 {
+			t.Fatal(a)
+		}
+		told = append(told, a.Sequence)
+	}
+	l := list("")
+	if len(l.Delayed) != 10 || l.Messages != 10 || l.Next != 0 || l.First == nil || !l.First.Equal(at.Add(-9*time.Second)) {
+		t.Errorf("all: got %+v", l)
+	}
+	if d := l.Delayed[3]; d.Sequence != told[3] || d.Subject != "s.1.x" || d.ID != "id3" || d.State != "waiting" || !d.At.Equal(at.Add(-3*time.Second)) ||
+		time.Since(d.Time) > time.Hour || d.Size < len("body")+len("Nats-Msg-Id: id3") || d.Size > 60 {
+		t.Errorf("the fourth: got %+v", d)
+	}
+	if l := list(`{"limit":3,"filter":{"subject":"*.1.>"}}`); len(l.Delayed) != 3 || l.Delayed[2].Sequence != told[5] || l.Next != told[5]+1 {
+		t.Errorf("by subject: got %+v", l)
+	} else if l = list(fmt.Sprintf(`{"seq":%d,"filter":{"subject":"*.1.>"}}`, l.Next)); len(l.Delayed) != 2 || l.Next != 0 {
+		t.Errorf("by subject, further on: got %+v", l)
+	}
+	if l := list(`{"filter":{"id":"id7"}}`); len(l.Delayed) != 1 || l.Delayed[0].Sequence != told[7] {
+		t.Errorf("by id: got %+v", l)
+	}
+	for body, want := range map[string]int{
+		`{"filter":{"subject":"s..x"}}`: 11062, `{"nonsense":1}`: 10025, `[]`: 10025,
+	} {
+		if got := own(t, s.conn, "DELAY.LIST.S", body, nil); got != want {
+			t.Errorf("list %s: got error %d, want %d", body, got, want)
+		}
+	}
+	cancel(11062, ``)
+	cancel(11062, `{"seq":1,"all":true}`)
+	cancel(11062, `{"filter":{"id":"id1"},"all":true}`)
+	cancel(11062, `{"seq":999}`)
+	for _, step := range []struct {
+		body       string
+		want, left int
+	}{
+		{fmt.Sprintf(`{"seq":%d,"dry_run":true}`, told[0]), 1, 10},
+		{fmt.Sprintf(`{"seq":%d}`, told[0]), 1, 9},
+		{`{"filter":{"id":"id7"}}`, 1, 8},
+		{`{"filter":{"id":"id7"}}`, 0, 8},
+		{`{"filter":{"subject":"s.0.*"},"dry_run":true}`, 4, 8},
+		{`{"filter":{"subject":"s.0.*"}}`, 4, 4},
+		{`{"all":true}`, 4, 0},
+	} {
+		if c, left := cancel(0, step.body), list(""); c.Cancelled != step.want || int(left.Messages) != step.left {
+			t.Errorf("cancel %s: got %d, %d are left, want %d, %d", step.body, c.Cancelled, left.Messages, step.want, step.left)
+		}
+	}
+	cancel(11062, fmt.Sprintf(`{"seq":%d}`, told[0]))
+	if got := own(t, s.conn, "DELAY.LIST.NONE", "", nil); got != 10059 {
+		t.Errorf("a stream that there is not: got error %d", got)
+	}
+}
+
+// TestPatternDelayDue looks at what is due while its stream is full: it is not cancelled by mistake, and can be in so many words.
+func TestPatternDelayDue(t *testing.T) {
+	s := newSite(t, "")
+	s.stream("S", `"subjects":["s.>"],"max_msgs":1,"discard":"new"`)
+	s.stores(1, "s.a", "x")
+	first := s.publish("s.b", "x", "Runnel-Delay", "1ms")
+	if second := s.publish("s.b", "x", "Runnel-Delay", "1h"); first.Error.Code != 0 || second.Error.Code != 0 {
+		t.Fatal(first, second)
+	}
+	var l api.DelayListAnswer
+	servertest.Eventually(t, "one to be due", func() bool {
+		l = api.DelayListAnswer{}
+		s.calls("DELAY.LIST.S", "", &l)
+		return len(l.Delayed) == 2 && l.Delayed[1].State == "due"
+	})
+	due := l.Delayed[1]
+	if due.Subject != "s.b" || due.Sequence == first.Sequence || l.Messages != 2 {
+		t.Errorf("got %+v", due)
+	}
+	for _, seq := range []uint64{first.Sequence, due.Sequence} {
+		if got := own(t, s.conn, "DELAY.CANCEL.S", fmt.Sprintf(`{"seq":%d}`, seq), nil); got != 11062 {
+			t.Errorf("message %d, which is due: got error %d", seq, got)
+		}
+	}
+	for body, want := range map[string]int{`{"all":true,"dry_run":true}`: 1, `{"all":true,"due":true,"dry_run":true}`: 2, fmt.Sprintf(`{"seq":%d,"due":true}`, due.Sequence): 1} {
+		var c api.DelayCancelAnswer
+		if got := own(t, s.conn, "DELAY.CANCEL.S", body, &c); got != 0 || c.Cancelled != want {
+			if s.calls("DELAY.LIST.S", "", &l); len(l.Delayed) == 2 { // otherwise that was before
+				t.Errorf("%s: got %d, %+v, want %d", body, got, c, want)
+			}
+		}
+	}
+	s.must("STREAM.PURGE.S", "", nil)
+	s.stores(2, "s.c", "x")
+	s.holds("S", 1, 2, 2)
 }

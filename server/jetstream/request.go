@@ -10,6 +10,7 @@ import (
 	"runnel/jetlog/config"
 	"runnel/server/engine"
 	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/delays"
 	"runnel/server/jetstream/delivery"
 )
 
@@ -97,6 +98,9 @@ func (a *account) takeRequest(m *engine.Message) {
 	}
 	if call.Endpoint == api.CallUnknown && m.Crossed() {
 		return // an import of all of the API leads here what another import of the subject is for
+	}
+	if call.Endpoint.Delayed() {
+		call.Stream = delays.Companion(call.Stream) // who leads that answers
 	}
 	if call.Endpoint == api.CallConsumerNext {
 		if a.pull(&call, m) {

@@ -6,6 +6,7 @@ import (
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/reads"
 	"runnel/server/jetstream/rebuild"
 )
 
@@ -204,7 +205,7 @@ func (s *Service) streamDelete(_ Outlet, r *request) (api.Answer, error) {
 		t.sources.Remove()
 	}
 	t.close()
-	consumers, _ := t.consumerNames() // none of one that could not be opened
+	consumers, _ := reads.Consumers(t.log, nil) // none of one that could not be opened
 	if err := s.cfg.Store.Delete(t.log); err != nil {
 		return nil, err
 	}

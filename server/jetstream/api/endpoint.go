@@ -56,6 +56,8 @@ const (
 	CallDeadInfo
 	CallDeadGet
 	CallDeadDiscard
+	CallDelayList
+	CallDelayCancel
 	endpoints
 )
 
@@ -80,6 +82,7 @@ const (
 	mutates = 1 << iota // changes something, and so goes before calls that only look
 	system              // is for the system account
 	own                 // its subjects begin with OwnPrefix
+	delayed             // is about what is delayed for the stream that its subjects name
 )
 
 // The parts of a subject that follow the words of its endpoint, as letters: an account, a stream, a consumer, the
@@ -138,10 +141,12 @@ var rows = [endpoints]row{
 	CallConsumerLag:     {words: "CONSUMER.LAG", parts: "sc", kind: "consumer_lag", flags: own, empty: newAnswer[ConsumerLagAnswer]},
 	CallConsumerExplain: {words: "CONSUMER.EXPLAIN", parts: "sc", kind: "consumer_explain", flags: own, empty: newAnswer[ExplainAnswer]},
 	CallConsumerKeys:    {words: "CONSUMER.KEYS", parts: "sc", kind: "consumer_keys", body: bodyObject, flags: own, empty: newAnswer[KeysAnswer]},
-	CallDeadList:        {words: "DLQ.LIST", kind: "dlq_list", flags: own, empty: newAnswer[DeadListAnswer]},
+	CallDeadList:        {words: "DLQ.LIST", kind: "dlq_list", body: bodyObject, flags: own, empty: newAnswer[DeadListAnswer]},
 	CallDeadInfo:        {words: "DLQ.INFO", parts: "s", kind: "dlq_info", flags: own, empty: newAnswer[DeadInfoAnswer]},
 	CallDeadGet:         {words: "DLQ.GET", parts: "s", kind: "dlq_get", body: bodyObject, flags: own, empty: newAnswer[DeadGetAnswer]},
 	CallDeadDiscard:     {words: "DLQ.DISCARD", parts: "s", kind: "dlq_discard", body: bodyObject, flags: mutates | own, empty: newAnswer[DeadDiscardAnswer]},
+	CallDelayList:       {words: "DELAY.LIST", parts: "s", kind: "delay_list", body: bodyObject, flags: own | delayed, empty: newAnswer[DelayListAnswer]},
+	CallDelayCancel:     {words: "DELAY.CANCEL", parts: "s", kind: "delay_cancel", body: bodyObject, flags: mutates | own | delayed, empty: newAnswer[DelayCancelAnswer]},
 }
 
 // A prefix and typeSuffix stand around the kind of an answer in its type.
@@ -187,6 +192,9 @@ func (e Endpoint) System() bool { return e.row().flags&system != 0 }
 
 // Own reports whether the call is one of our own, below OwnPrefix.
 func (e Endpoint) Own() bool { return e.row().flags&own != 0 }
+
+// Delayed reports whether the call is about what is delayed for the stream that its subjects name, which another stream keeps.
+func (e Endpoint) Delayed() bool { return e.row().flags&delayed != 0 }
 
 // OfStream reports whether the subjects of the call name a stream.
 func (e Endpoint) OfStream() bool { return strings.Contains(e.row().parts, "s") }

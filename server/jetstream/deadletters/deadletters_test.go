@@ -307,3 +307,28 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// TestCircle finds out whether dead letters would come back.
+func TestCircle(t *testing.T) {
+	known := []*api.DeadStreamInfo{
+		{Stream: "B", Consumers: []string{"A.a", "AA.x"}}, {Stream: "C", Consumers: []string{"A.b", "B.b"}}, {Stream: "D", Consumers: []string{"C.c"}},
+		{Stream: "E", Consumers: []string{"D.d", "E2.e"}}, {Stream: "D", Consumers: []string{"E.e"}},
+	}
+	for _, c := range []struct{ stream, target, want string }{
+		{"S", "A", ""},
+		{"A", "B", ""},
+		{"B", "C", ""},
+		{"D", "S", ""},
+		{"B", "A", "A.a into B"},
+		{"AA", "A", ""},
+		{"C", "A", "A.b into C"},
+		{"D", "A", "A.b into C, C.c into D:"},
+		{"D", "B", "B.b into C, C.c into D:"},
+		{"E", "C", "C.c into D, D.d into E:"},
+	} {
+		err := deadletters.Circle(c.stream, &config.Consumer{Metadata: map[string]string{config.MetadataDeadLetter: c.target}}, known)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s into %s: got %v, want %q", c.stream, c.target, err, c.want)
+		}
+	}
+}

@@ -5,10 +5,11 @@
 // many there are and whoever leads. What is due the companion publishes to itself, as any schedule does, and from there its leader puts it
 // into the target (package handover), in order and under its sequence as number, and then removes it: so it gets there once.
 //
-// To cancel a delayed message is to delete it from the companion.
+// To cancel a delayed message is to delete it from the companion; List and Cancel do so for who knows the target only.
 package delays
 
 import (
+	"reflect"
 	"strings"
 	"time"
 
@@ -30,7 +31,11 @@ const (
 	scheduleHeader = "Nats-Schedule"
 	targetHeader   = "Nats-Schedule-Target"
 	schedulePrefix = "Nats-Schedule" // begins all of them
+	atPrefix       = "@at "          // begins a time
 )
+
+// idHeader has the id that a publisher has given to a message.
+const idHeader = "Nats-Msg-Id"
 
 // delayMax is the longest delay.
 const delayMax = 100 * 365 * 24 * time.Hour
@@ -78,6 +83,9 @@ func When(block []byte, now time.Time) (at time.Time, rest []byte, refusal *api.
 // Companion returns the name of the stream that keeps what is delayed for a target.
 func Companion(target string) string { return namePrefix + target }
 
+// Target is the reverse of Companion.
+func Target(companion string) string { return strings.TrimPrefix(companion, namePrefix) }
+
 // configOf returns the configuration of the companion of a target: on the same servers, and not subject to what limits the target.
 func configOf(target *config.Stream) config.Stream {
 	return config.Stream{
@@ -89,10 +97,23 @@ func configOf(target *config.Stream) config.Stream {
 	}
 }
 
+// Follow returns the configuration of a companion, nil for none, when that of its target has changed; it is false if nothing differs. It has as many replicas, on
+// the same kind of servers, and knows ids as long.
+func Follow(companion, target *config.Stream) (follows config.Stream, differs bool) {
+	if companion == nil || companion.Metadata[config.MetadataDelayed] != target.Name {
+		return config.Stream{}, false
+	}
+	follows = *companion
+	follows.Replicas, follows.Placement, follows.DuplicateWindow = target.Replicas, target.Placement, target.DuplicateWindow
+	differs = follows.Replicas != companion.Replicas || follows.DuplicateWindow != companion.DuplicateWindow ||
+		!reflect.DeepEqual(follows.Placement, companion.Placement)
+	return follows, differs
+}
+
 // wrap returns a delayed message as its companion keeps it, under an id that no other message has.
 func wrap(target, id, subject string, block []byte, at time.Time) (string, []byte) {
 	prefix := SubjectPrefix + target
-	block = headers.Set(block, scheduleHeader, "@at "+at.UTC().Format(time.RFC3339Nano))
+	block = headers.Set(block, scheduleHeader, atPrefix+at.UTC().Format(time.RFC3339Nano))
 	return prefix + waitToken + id + "." + subject, headers.Set(block, targetHeader, prefix+dueToken+subject)
 }
 

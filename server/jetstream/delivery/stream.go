@@ -179,6 +179,19 @@ func (s *Stream) Stored(subject string, _ uint64) {
 	}
 }
 
+// Listened tells whether anybody, of a queue group if one is given, subscribed to the subject.
+func (s *Stream) Listened(subject, group string) bool {
+	if subject == "" {
+		return false
+	}
+	for _, e := range s.account.Interest().Match([]byte(subject), nil) {
+		if group == "" || e.Queue == group {
+			return true
+		}
+	}
+	return false
+}
+
 // Changed tells that messages have gone, or come, in other ways than by a publish, or that the stream was configured.
 func (s *Stream) Changed() {
 	for _, c := range s.all() {

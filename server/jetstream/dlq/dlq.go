@@ -37,6 +37,10 @@ func List() own.Gatherer { return own.Gatherer{Part: partOf, Join: join} }
 // partOf tells of the call's streams: those that have dead letters, and those that their consumers give up into, which may be led
 // elsewhere: of these it is only known what waits.
 func partOf(c *own.Call) (any, error) {
+	var q api.DeadListRequest
+	if err := c.Decode(&q); err != nil {
+		return nil, err
+	}
 	known := map[string]*api.DeadStreamInfo{}
 	of := func(name string) *api.DeadStreamInfo {
 		if known[name] == nil {
@@ -46,7 +50,9 @@ func partOf(c *own.Call) (any, error) {
 	}
 	for _, s := range c.Streams {
 		name := s.Log.Name()
-		if shown, has := shownOf(s, c.Now); has {
+		if q.ConsumersOnly {
+			// what streams have is not asked for, and costs a look at a message of each
+		} else if shown, has := shownOf(s, c.Now); has {
 			of(name).Messages, of(name).Oldest, of(name).Seconds = shown.Messages, shown.Oldest, shown.Seconds
 		}
 		err := s.Log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {

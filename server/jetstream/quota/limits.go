@@ -43,6 +43,18 @@ func (l *Limits) Of(replicas int) (*Limits, error) {
 	return nil, api.NewError(api.NoTier)
 }
 
+// OfConsumer returns what a consumer of a stream of so many replicas is made within, where the server allows all this. Without limits that is all.
+func (l *Limits) OfConsumer(all config.Limits, replicas int) config.Limits {
+	if l == nil {
+		return all
+	}
+	own, err := l.Of(replicas)
+	if err == nil && own.MaxAckPending > 0 && (all.MaxAckPending <= 0 || own.MaxAckPending < all.MaxAckPending) {
+		all.MaxAckPending = own.MaxAckPending
+	}
+	return all
+}
+
 // MaxBytes is what all streams of a kind of storage may have.
 func (l *Limits) MaxBytes(kind config.Storage) int64 {
 	if kind == config.MemoryStorage {
