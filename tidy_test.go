@@ -178,7 +178,7 @@ var layers = []layer{
 	{"server/jetstream/shown", "jetlog jetlog/command jetlog/config server/jetstream/api server/jetstream/delivery", ""},
 	{"server/jetstream/due", "jetlog jetlog/due jetlog/command jetlog/config server/jetstream/alarm server/jetstream/clock", ""},
 	{"server/jetstream/own", "jetlog jetlog/command jetlog/config jetlog/store server/accounts server/jetstream/api server/jetstream/clustered server/jetstream/delivery", ""},
-	{"server/jetstream/delays", "subjects headers jetlog jetlog/command jetlog/config server/accounts server/jetstream/api server/jetstream/handover server/jetstream/own", nuid},
+	{"server/jetstream/delays", "subjects headers jetlog jetlog/command jetlog/config server/accounts server/jetstream/api server/jetstream/delivery server/jetstream/handover server/jetstream/own", nuid},
 	{"server/jetstream/lag", "jetlog jetlog/config server/jetstream/api server/jetstream/delivery server/jetstream/own server/jetstream/reads", ""},
 	{"server/jetstream/dlq", "subjects headers jetlog jetlog/command jetlog/config server/jetstream/api server/jetstream/own", ""},
 	{"server/jetstream/explain", "subjects jetlog jetlog/config server/jetstream/api server/jetstream/clustered server/jetstream/delivery server/jetstream/lag server/jetstream/own", ""},

@@ -65,3 +65,75 @@ func TestDelay(t *testing.T) {
 		}
 	}
 }
+
+// TestDelayTable shows what there is in the words of a person: times as they are to come, and what has come already.
+func TestDelayTable(t *testing.T) {
+	now := time.Date(2026, 12, 24, 18, 0, 0, 0, time.UTC)
+	next := now.Add(90 * time.Second)
+	row := func(seq uint64, state string, in time.Duration, id string) client.DelayedMessage {
+		return client.DelayedMessage{Sequence: seq, Subject: "orders.later", State: state, At: now.Add(in), Size: 7, ID: id}
+	}
+	at := func(in time.Duration) string { return now.Add(in).Local().Format("2006-01-02 15:04:05") }
+	for _, c := range []struct {
+		name string
+		page client.DelayedPage
+		want []string // words of each line
+	}{
+		{"nothing", client.DelayedPage{}, []string{"0 messages delayed in all"}},
+		{
+			"one, and it is all", client.DelayedPage{Messages: 1, First: &next, Delayed: []client.DelayedMessage{row(3, "waiting", 90*time.Second, "")}},
+			[]string{"SEQ SUBJECT STATE IN AT SIZE ID", "3 orders.later waiting 1m30s " + at(90*time.Second) + " 7 -", "", "1 message delayed in all, the next is due in 1m30s"},
+		},
+		{
+			"due, and others that are not shown", client.DelayedPage{Messages: 9, Next: 5, Delayed: []client.DelayedMessage{
+				row(3, "due", -time.Hour, "a b"), row(4, "waiting", -time.Second, "x"), // its clock is behind ours
+			}},
+			[]string{
+				"SEQ SUBJECT STATE IN AT SIZE ID", "3 orders.later due - " + at(-time.Hour) + " 7 a b", "4 orders.later waiting 0s " + at(-time.Second) + " 7 x", "",
+				"9 messages delayed in all", "There may be more: --seq 5 goes on.",
+			},
+		},
+		{
+			"a long id", client.DelayedPage{Messages: 1, Delayed: []client.DelayedMessage{row(1, "due", 0, strings.Repeat("i", 100))}},
+			[]string{"SEQ SUBJECT STATE IN AT SIZE ID", "1 orders.later due - " + at(0) + " 7 " + strings.Repeat("i", 60), "", "1 message delayed in all"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			lines := strings.Split(strings.TrimSuffix(string(delayTable(&c.page, now)), "\n"), "\n")
+			if len(lines) != len(c.want) {
+				t.Fatalf("got\n%s", strings.Join(lines, "\n"))
+			}
+			for i, line := range lines {
+				if got := strings.Join(strings.Fields(line), " "); got != c.want[i] {
+					t.Errorf("line %d: got %q, want %q", i, got, c.want[i])
+				}
+			}
+		})
+	}
+}
+
+// TestDelayHelp: the help names every flag, and every example in it is a command line that is understood.
+func TestDelayHelp(t *testing.T) {
+	_, help := ran(t, 0, "delay", "-h")
+	for _, want := range []string{"-seq", "-id", "-subject", "-all", "-due", "-dry-run", "-limit", "-json"} {
+		if !strings.Contains(help, want) {
+			t.Errorf("the help does not name %s", want)
+		}
+	}
+	for line := range strings.Lines(delayHelp) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, "runnel delay") || strings.Contains(line, "[flags]") {
+			continue
+		}
+		command, _, _ := strings.Cut(line, "  ")
+		command = strings.ReplaceAll(strings.TrimPrefix(command, "runnel "), "'", "")
+		if i := strings.Index(command, " the one"); i > 0 {
+			command = command[:i]
+		}
+		// Nobody listens there, so what is wrong with a command line is said before.
+		_, complaint := ran(t, 1, append(strings.Fields(command), "--url", "127.0.0.1:1")...)
+		if !strings.Contains(complaint, "connect to") {
+			t.Errorf("%s: got %q", command, complaint)
+		}
+	}
+}
