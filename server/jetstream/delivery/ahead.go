@@ -148,6 +148,13 @@ func (t *turn) behindKeys() {
 	}
 }
 
+// stillBehindKeys says what the last look has found, of a turn that does not look.
+func (t *turn) stillBehindKeys() {
+	if o := t.c.lookout; o != nil && o.due != 0 {
+		t.stall = KeysBusy
+	}
+}
+
 // chooseAhead reads what is to be sent again, and chooses new messages.
 func (t *turn) chooseAhead(again []numbers, want int, further bool) error {
 	o, log, bytes := t.c.lookout, t.c.stream.log, turnBytes

@@ -210,3 +210,29 @@ func TestFilterOfLasts(t *testing.T) {
 		w.numbers("c", "delivered 3/17 floor 0/12 pending 0 ack pending 3 redelivered 0")
 	})
 }
+
+// TestKeysBlocked: that messages wait behind a key that has failed for good is said for as long as it is so, whatever else happens.
+func TestKeysBlocked(t *testing.T) {
+	cfg := byKey()
+	cfg.Metadata[config.MetadataKeyFailed] = "block"
+	bubble(t, streamConfig(), func(t *testing.T, w *world) {
+		w.consumer(cfg)
+		w.publish("s.a", "1", "2", "3")
+		w.pull("x", `{"batch":9,"expires":60000000000}`)
+		first := w.got("x", "1")
+		w.ack(first[0], "+TERM", "")
+		for range 5 {
+			w.wait()
+			if err := w.stream.Settle(t.Context(), "c"); err != nil { // as who asks does
+				t.Error(err)
+			}
+			w.wait()
+			if s, _ := w.stream.State("c"); s.Stalled != delivery.KeysBusy {
+				t.Errorf("stalled by %q, want %q", s.Stalled, delivery.KeysBusy)
+			}
+			w.pass(time.Second)
+		}
+		w.ack(first[0], "+ACK", "")
+		w.got("x", "2")
+	})
+}

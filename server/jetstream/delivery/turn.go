@@ -179,7 +179,8 @@ func (t *turn) deliver() {
 		return
 	}
 	if c.hungry.Load() && !t.news && !t.session.unsure && !c.lookout.isDue(t.ns) {
-		return // there was nothing, and nothing has come
+		t.stillBehindKeys() // there was nothing, and nothing has come
+		return
 	}
 	// Before the look, so that a message that comes behind it finds a hungry consumer.
 	c.setHungry(true)

@@ -124,6 +124,18 @@ func TestExhausted(t *testing.T) {
 	}
 }
 
+// TestBlocked: a message that keeps others of its key waiting is another matter than one that nobody waits for.
+func TestBlocked(t *testing.T) {
+	e := facts(stalled(delivery.NoRequests, oldest(0), func(f *explain.Facts) {
+		f.Consumer.Metadata = map[string]string{config.MetadataKeyFailed: "block"}
+	})).Explain()
+	if len(e.Reasons) != 2 || e.Reasons[1].Code != api.ReasonExhausted || !strings.Contains(e.Reasons[1].Text, "Message 7 on orders.eu") ||
+		!strings.Contains(e.Reasons[1].Text, "same keys") || !strings.Contains(e.Reasons[1].Next, "runnel key ORDERS billing") ||
+		!strings.Contains(e.Reasons[1].Next, "--settle 7") {
+		t.Errorf("got %+v", e.Reasons)
+	}
+}
+
 // TestLeaderless tells apart that nobody leads and that nobody is there.
 func TestLeaderless(t *testing.T) {
 	for verdict, part := range map[clustered.Verdict]string{clustered.Unavailable: "No server leads", clustered.Unreachable: "None of the servers"} {

@@ -72,7 +72,7 @@ func (f *Facts) undead() (text, next string) {
 		return text + " New ones are delivered when these are handed over.", "Wait, or look whether the dead-letter stream keeps up."
 	}
 	return text + " Nothing is lost, but they cannot be handed over: " + f.Live.Detail + ".",
-		"Make room in that stream, or create it; they are handed over by themselves then."
+		"Mend what that says: make room in the stream, create it, or name another one in runnel.dead_letter. They are handed over by themselves then, within seconds."
 }
 
 // full: that all places are taken is nearly always workers who do not acknowledge, which the age of the oldest delivery shows. A
@@ -198,8 +198,17 @@ func (f *Facts) flowing() api.Reason {
 	return api.Reason{Code: api.ReasonCaughtUp, Text: "There is nothing to deliver: the consumer is through with all messages."}
 }
 
-// exhausted says that there are messages which were delivered as often as allowed.
+// exhausted says that there are messages which were delivered as often as allowed, or were refused and block what is behind them.
 func (f *Facts) exhausted() api.Reason {
+	if f.Consumer.Metadata[config.MetadataKeyFailed] == "block" {
+		return api.Reason{
+			Code: api.ReasonExhausted,
+			Text: fmt.Sprintf("Message %d on %s, and perhaps others, failed for good, and what is behind them of the same keys waits for them (runnel.key_failed is block).",
+				f.Oldest.Sequence, f.Oldest.Subject),
+			Next: fmt.Sprintf("To see which keys are blocked: runnel key %s %s. Once such a message is dealt with, --settle %d lets its key go on.",
+				f.Stream.Name, f.Consumer.Name, f.Oldest.Sequence),
+		}
+	}
 	return api.Reason{
 		Code: api.ReasonExhausted,
 		Text: fmt.Sprintf("Message %d on %s, and perhaps others, were delivered as often as allowed (max_deliver, or runnel.retry), and are not delivered again.",
