@@ -81,11 +81,13 @@ func TestDelayTable(t *testing.T) {
 	}{
 		{"nothing", client.DelayedPage{}, []string{"0 messages delayed in all"}},
 		{
-			"one, and it is all", client.DelayedPage{Messages: 1, First: &next, Delayed: []client.DelayedMessage{row(3, "waiting", 90*time.Second, "")}},
+			"one, and it is all",
+			client.DelayedPage{Messages: 1, First: &next, Delayed: []client.DelayedMessage{row(3, "waiting", 90*time.Second, "")}},
 			[]string{"SEQ SUBJECT STATE IN AT SIZE ID", "3 orders.later waiting 1m30s " + at(90*time.Second) + " 7 -", "", "1 message delayed in all, the next is due in 1m30s"},
 		},
 		{
-			"due, and others that are not shown", client.DelayedPage{Messages: 9, Next: 5, Delayed: []client.DelayedMessage{
+			"due, and others that are not shown",
+			client.DelayedPage{Messages: 9, Next: 5, Delayed: []client.DelayedMessage{
 				row(3, "due", -time.Hour, "a b"), row(4, "waiting", -time.Second, "x"), // its clock is behind ours
 			}},
 			[]string{
@@ -94,7 +96,8 @@ func TestDelayTable(t *testing.T) {
 			},
 		},
 		{
-			"a long id", client.DelayedPage{Messages: 1, Delayed: []client.DelayedMessage{row(1, "due", 0, strings.Repeat("i", 100))}},
+			"a long id",
+			client.DelayedPage{Messages: 1, Delayed: []client.DelayedMessage{row(1, "due", 0, strings.Repeat("i", 100))}},
 			[]string{"SEQ SUBJECT STATE IN AT SIZE ID", "1 orders.later due - " + at(0) + " 7 " + strings.Repeat("i", 60), "", "1 message delayed in all"},
 		},
 	} {

@@ -311,8 +311,11 @@ func TestCheck(t *testing.T) {
 // TestCircle finds out whether dead letters would come back.
 func TestCircle(t *testing.T) {
 	known := []*api.DeadStreamInfo{
-		{Stream: "B", Consumers: []string{"A.a", "AA.x"}}, {Stream: "C", Consumers: []string{"A.b", "B.b"}}, {Stream: "D", Consumers: []string{"C.c"}},
-		{Stream: "E", Consumers: []string{"D.d", "E2.e"}}, {Stream: "D", Consumers: []string{"E.e"}},
+		{Stream: "B", Consumers: []string{"A.a", "AA.x"}},
+		{Stream: "C", Consumers: []string{"A.b", "B.b"}},
+		{Stream: "D", Consumers: []string{"C.c"}},
+		{Stream: "E", Consumers: []string{"D.d", "E2.e"}},
+		{Stream: "D", Consumers: []string{"E.e"}},
 	}
 	for _, c := range []struct{ stream, target, want string }{
 		{"S", "A", ""},
