@@ -13,6 +13,9 @@ import (
 type Delayed struct {
 	Conn   *nats.Conn
 	Stream string // the one that they are for
+	// Due has Cancel and CancelAll mean also messages whose time has come and that the stream has not taken, since it is full, say. One that is
+	// on its way at this moment may get there nevertheless.
+	Due bool
 }
 
 // DelayFilter says which delayed messages are meant; what is empty leaves nothing out.
@@ -76,20 +79,21 @@ func (d *Delayed) All(ctx context.Context, filter DelayFilter) iter.Seq2[*Delaye
 // Cancel sees to it that the message with a sequence, as its publisher was told, is never stored in the stream. Otherwise there is an [Error] with code
 // 11062: its time has come, or it was cancelled before, or there is none.
 func (d *Delayed) Cancel(ctx context.Context, sequence uint64) error {
-	_, _, err := d.cancel(ctx, cancelRequest{Sequence: sequence})
+	_, _, err := d.cancel(ctx, cancelRequest{Sequence: sequence, Due: d.Due})
 	return err
 }
 
-// CancelAll is Cancel for all messages that a filter means, with the zero filter for all that there are. It returns how many. Those whose
-// time has come are spared. In a dry run it only counts.
+// CancelAll is Cancel for all messages that a filter means, with the zero filter for all that there are. It returns how many. In a dry run it only counts.
 func (d *Delayed) CancelAll(ctx context.Context, filter DelayFilter, dry bool) (cancelled int, err error) {
-	return d.cancelAll(ctx, cancelRequest{Filter: filter, DryRun: dry})
-}
-
-// CancelDue is CancelAll with those whose time has come and that the stream has not taken, since it is full, say. One that is on its way
-// at this moment may get there nevertheless.
-func (d *Delayed) CancelDue(ctx context.Context, filter DelayFilter, dry bool) (cancelled int, err error) {
-	return d.cancelAll(ctx, cancelRequest{Filter: filter, DryRun: dry, Due: true})
+	r := cancelRequest{Filter: filter, All: filter == DelayFilter{}, Due: d.Due, DryRun: dry}
+	for {
+		n, next, err := d.cancel(ctx, r)
+		cancelled += n
+		if err != nil || next == 0 {
+			return cancelled, err
+		}
+		r.From = next
+	}
 }
 
 // cancelRequest says what is to be cancelled.
@@ -100,19 +104,6 @@ type cancelRequest struct {
 	Due      bool        `json:"due,omitempty"`
 	DryRun   bool        `json:"dry_run,omitempty"`
 	From     uint64      `json:"from,omitempty"`
-}
-
-// cancelAll goes on until there is nothing more.
-func (d *Delayed) cancelAll(ctx context.Context, r cancelRequest) (cancelled int, err error) {
-	r.All = r.Filter == DelayFilter{}
-	for {
-		n, next, err := d.cancel(ctx, r)
-		cancelled += n
-		if err != nil || next == 0 {
-			return cancelled, err
-		}
-		r.From = next
-	}
 }
 
 // cancel makes one request, and returns how many were cancelled and where to go on.

@@ -70,7 +70,8 @@ func TestDelayed(t *testing.T) {
 			t.Errorf("cancel %+v: got %d, %v, want %d", step, got, err, step.want)
 		}
 	}
-	if got, err := d.CancelDue(t.Context(), client.DelayFilter{}, false); err != nil || got != 0 {
+	due := &client.Delayed{Conn: nc, Stream: "S", Due: true}
+	if got, err := due.CancelAll(t.Context(), client.DelayFilter{}, false); err != nil || got != 0 {
 		t.Errorf("what is due: got %d, %v", got, err)
 	}
 	for _, err := range (&client.Delayed{Conn: nc, Stream: "NONE"}).All(t.Context(), client.DelayFilter{}) {

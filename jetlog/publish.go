@@ -15,6 +15,9 @@ import (
 // headerBytesMax is the largest header block that is stored.
 const headerBytesMax = 65535
 
+// Unwanted is the detail of the refusal of a message that is put into a stream of which no consumer wants it.
+const Unwanted = "no consumer of the stream wants the message"
+
 // publish plans and commits a message. The checks come in the order that clients of a replicated
 // stream know: a duplicate is answered as one before anything is expected of the stream.
 func (s *Stream) publish(c *command.Publish, m Messages) (Result, error) {
@@ -37,7 +40,7 @@ func (s *Stream) publishOne(c *command.Publish, m Messages) (Result, error) {
 	case a.kept:
 		return s.store(&a, m)
 	case a.put != nil:
-		return refusedWith(config.StoreFailed, "no consumer of the stream wants the message"), nil
+		return refusedWith(config.StoreFailed, Unwanted), nil
 	}
 	return s.pass(&a, m)
 }

@@ -62,7 +62,7 @@ func delayCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		return fail(stderr, err)
 	}
 	defer nc.Close()
-	if err := run(ctx, &client.Delayed{Conn: nc, Stream: rest[1]}, stdout); err != nil {
+	if err := run(ctx, &client.Delayed{Conn: nc, Stream: rest[1], Due: f.due}, stdout); err != nil {
 		return fail(stderr, err)
 	}
 	return 0
@@ -130,16 +130,14 @@ func (f *delayFlags) cancel(ctx context.Context, d *client.Delayed, stdout io.Wr
 	switch filtered := f.filter != (client.DelayFilter{}); {
 	case f.sequence == 0 && !filtered && !f.all:
 		return errors.New("delay cancel: say which: --seq, --subject, --id or --all")
-	case f.sequence != 0 && (filtered || f.all || f.due || f.dry):
-		return errors.New("delay cancel: --seq names one message: leave the other flags out")
+	case f.sequence != 0 && (filtered || f.all || f.dry):
+		return errors.New("delay cancel: --seq names one message: leave --all, --dry-run and filters out")
 	case filtered && f.all:
 		return errors.New("delay cancel: --all and a filter exclude each other")
 	case f.sequence != 0:
 		if err = d.Cancel(ctx, f.sequence); err == nil {
 			n = 1
 		}
-	case f.due:
-		n, err = d.CancelDue(ctx, f.filter, f.dry)
 	default:
 		n, err = d.CancelAll(ctx, f.filter, f.dry)
 	}

@@ -45,6 +45,7 @@ func TestDelay(t *testing.T) {
 	}{
 		{"cancel ORDERS --seq 2", 0, "1 message cancelled"},
 		{"cancel ORDERS --seq 2", 1, "message 2 does not wait"},
+		{"cancel ORDERS --seq 2 --due", 1, "message 2 does not wait"},
 		{"cancel ORDERS --id order-3 --dry-run", 0, "1 message would be cancelled"},
 		{"cancel ORDERS --id order-3", 0, "1 message cancelled"},
 		{"cancel ORDERS --id order-3", 1, "nothing of that waits"},

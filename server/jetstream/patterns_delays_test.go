@@ -24,7 +24,7 @@ func TestPatternDelay(t *testing.T) {
 		return a
 	}
 	start := time.Now()
-	second := delay("s.b", "Runnel-Delay", "700ms", "Other", "header")
+	second := delay("s.b", "Runnel-Delay", "700ms", "Other", "header", "Nats-Msg-Id", "id")
 	first := delay("s.a", "Runnel-Deliver-At", start.Add(300*time.Millisecond).Format(time.RFC3339Nano))
 	cancelled := delay("s.never", "Runnel-Delay", "200ms")
 	if first.Sequence != 2 || second.Sequence != 1 {
@@ -39,11 +39,11 @@ func TestPatternDelay(t *testing.T) {
 	}
 	for seq, subject := range map[int]string{4: "s.a", 5: "s.b"} {
 		m := s.get("S", fmt.Sprintf(`{"seq":%d}`, seq))
-		if m.Subject != subject || string(m.Data) != "later" || strings.Contains(m.Headers, "Nats-") || strings.Contains(m.Headers, "Runnel-") {
+		if m.Subject != subject || string(m.Data) != "later" || strings.Contains(m.Headers, "Nats-S") || strings.Contains(m.Headers, "Runnel-") {
 			t.Errorf("message %d: got %+v", seq, m)
 		}
-		if seq == 5 && !strings.Contains(m.Headers, "Other: header") {
-			t.Errorf("message 5 has lost its header: %q", m.Headers)
+		if seq == 5 && (!strings.Contains(m.Headers, "Other: header") || !strings.Contains(m.Headers, "Nats-Msg-Id: id\r\n")) {
+			t.Errorf("message 5 has lost its headers: %q", m.Headers)
 		}
 	}
 	servertest.Eventually(t, "the companion to be empty", func() bool { return s.state("RUNNEL-DELAYED-S").Messages == 0 })
@@ -58,7 +58,7 @@ func TestPatternDelay(t *testing.T) {
 // TestPatternDelayRefused asks for what cannot be followed.
 func TestPatternDelayRefused(t *testing.T) {
 	s := newSite(t, "")
-	s.stream("S", `"subjects":["s.>"],"allow_atomic":true`)
+	s.stream("S", `"subjects":["s.>"],"allow_atomic":true,"max_msg_size":100`)
 	for _, headers := range [][]string{
 		{"Runnel-Delay", "soon"},
 		{"Runnel-Delay", "-1s"},
@@ -68,10 +68,17 @@ func TestPatternDelayRefused(t *testing.T) {
 		{"Runnel-Delay", "1h", "Runnel-Deliver-At", "2100-01-01T00:00:00Z"},
 		{"Runnel-Delay", "1h", "Nats-Expected-Last-Sequence", "0"},
 		{"Runnel-Delay", "1h", "Nats-Rollup", "sub"},
+		{"Runnel-Delay", "1h", "Runnel-Producer", "p", "Runnel-Producer-Seq", "1"},
 		{"Runnel-Delay", "1h", "Nats-Batch-Id", "b", "Nats-Batch-Sequence", "1"},
 	} {
 		s.rejects(11060, "s.a", "x", headers...)
 	}
+	s.rejects(10054, "s.a", strings.Repeat("x", 101), "Runnel-Delay", "1h") // which would never be taken
+	s.stream("COUNT", `"subjects":["count.>"],"allow_msg_counter":true`)
+	s.rejects(11060, "count.a", "", "Runnel-Delay", "1h")
+	s.stream("SEALED", `"subjects":["sealed.>"]`)
+	s.must("STREAM.UPDATE.SEALED", `{"name":"SEALED","subjects":["sealed.>"],"sealed":true}`, nil)
+	s.rejects(10109, "sealed.a", "", "Runnel-Delay", "1h")
 	s.holds("S", 0, 0, 0)
 	if err := s.conn.Publish("$RUNNEL.DELAYED.S.due.s.a", nil); err != nil {
 		t.Fatal(err)
@@ -233,4 +240,23 @@ func TestPatternDelayDue(t *testing.T) {
 	s.must("STREAM.PURGE.S", "", nil)
 	s.stores(2, "s.c", "x")
 	s.holds("S", 1, 2, 2)
+}
+
+// TestPatternDelayUnwanted delays messages for a stream that keeps only what its consumers want: what nobody wants when its time has come
+// is not kept, and holds up nothing.
+func TestPatternDelayUnwanted(t *testing.T) {
+	s := newSite(t, "")
+	s.stream("S", `"subjects":["s.>"],"retention":"interest"`)
+	s.consumer("S", "c", `"ack_policy":"explicit","filter_subject":"s.wanted"`)
+	for i, subject := range []string{"s.nobody", "s.wanted", "s.nobody", "s.wanted"} {
+		if a := s.publish(subject, fmt.Sprint(i), "Runnel-Delay", fmt.Sprintf("%dms", 50+i)); a.Error.Code != 0 {
+			t.Fatal(a)
+		}
+	}
+	for i, m := range s.next("S", "c", 2) {
+		if want := fmt.Sprint(2*i + 1); string(m.Data) != want {
+			t.Errorf("got %s, want %s", m.Data, want)
+		}
+	}
+	servertest.Eventually(t, "the companion to be empty", func() bool { return s.state("RUNNEL-DELAYED-S").Messages == 0 })
 }

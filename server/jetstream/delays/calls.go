@@ -152,11 +152,7 @@ func (w *wanted) subjects(due bool) jetlog.Filter {
 
 // means reports whether a message is meant whose subject is looked for.
 func (w *wanted) means(m *jetlog.Message) bool {
-	if w.filter.ID == "" {
-		return true
-	}
-	id, _ := headers.Get(m.Header, idHeader)
-	return string(id) == w.filter.ID
+	return w.filter.ID == "" || idOf(m.Header) == w.filter.ID
 }
 
 // read returns the subject that a message is for, by that of the companion, and whether it is due. It is not known if the message
@@ -175,9 +171,7 @@ func (w *wanted) read(subject string) (target string, due, known bool) {
 func (w *wanted) show(m *jetlog.Message) api.Delayed {
 	subject, due, _ := w.read(m.Subject)
 	since := time.Unix(0, m.Time).UTC()
-	d := api.Delayed{Sequence: m.Sequence, Subject: subject, State: api.DelayWaits, At: since, Time: since}
-	id, _ := headers.Get(m.Header, idHeader)
-	d.ID = string(id)
+	d := api.Delayed{Sequence: m.Sequence, Subject: subject, State: api.DelayWaits, At: since, Time: since, ID: idOf(m.Header)}
 	if asked, ok := headers.Get(m.Header, scheduleHeader); ok && !due {
 		d.At, _ = time.Parse(time.RFC3339Nano, strings.TrimPrefix(string(asked), atPrefix))
 	}

@@ -34,14 +34,18 @@ const (
 	atPrefix       = "@at "          // begins a time
 )
 
-// idHeader has the id that a publisher has given to a message.
-const idHeader = "Nats-Msg-Id"
+// idHeader has the id that a publisher has given to a message. A schedule does not pass it on, so keptIDHeader has it too until the
+// message is in its target: who consumes it may know what was processed by its id.
+const (
+	idHeader     = "Nats-Msg-Id"
+	keptIDHeader = "Runnel-Delayed-Id"
+)
 
 // delayMax is the longest delay.
 const delayMax = 100 * 365 * 24 * time.Hour
 
 // meant are headers that say something to the target at the moment at which a message is stored, which is not now.
-var meant = [...]string{"Nats-Expected-", "Nats-Rollup", "Nats-TTL", "Nats-Incr", "Nats-Batch-", "Nats-Schedule"}
+var meant = [...]string{"Nats-Expected-", "Nats-Rollup", "Nats-TTL", "Nats-Incr", "Nats-Batch-", "Nats-Schedule", "Runnel-Producer"}
 
 // When returns when a message with these headers is to be stored in its stream, and the headers without those that say so. At is
 // zero for now.
@@ -113,6 +117,10 @@ func Follow(companion, target *config.Stream) (follows config.Stream, differs bo
 // wrap returns a delayed message as its companion keeps it, under an id that no other message has.
 func wrap(target, id, subject string, block []byte, at time.Time) (string, []byte) {
 	prefix := SubjectPrefix + target
+	block = headers.Delete(block, keptIDHeader)
+	if id, ok := headers.Get(block, idHeader); ok {
+		block = headers.Set(block, keptIDHeader, string(id))
+	}
 	block = headers.Set(block, scheduleHeader, atPrefix+at.UTC().Format(time.RFC3339Nano))
 	return prefix + waitToken + id + "." + subject, headers.Set(block, targetHeader, prefix+dueToken+subject)
 }
@@ -124,5 +132,18 @@ func unwrap(target, subject string, block []byte) (string, []byte) {
 			block = headers.Delete(block, string(name))
 		}
 	}
-	return strings.TrimPrefix(subject, SubjectPrefix+target+dueToken), headers.Delete(block, "Nats-Rollup")
+	block = headers.Delete(block, "Nats-Rollup")
+	if id, ok := headers.Get(block, keptIDHeader); ok {
+		block = headers.Set(headers.Delete(block, keptIDHeader), idHeader, string(id))
+	}
+	return strings.TrimPrefix(subject, SubjectPrefix+target+dueToken), block
+}
+
+// idOf returns the id of a message in the companion, empty for none.
+func idOf(block []byte) string {
+	id, ok := headers.Get(block, keptIDHeader)
+	if !ok { // one that was kept by a server of before
+		id, _ = headers.Get(block, idHeader)
+	}
+	return string(id)
 }

@@ -2,6 +2,7 @@ package delays_test
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,6 +44,7 @@ func TestWhen(t *testing.T) {
 		{"empty", []string{"Runnel-Delay", ""}, time.Time{}, true},
 		{"expectations", []string{"Runnel-Delay", "1s", "Nats-Expected-Stream", "S"}, time.Time{}, true},
 		{"a TTL", []string{"Runnel-Delay", "1s", "Nats-TTL", "1s"}, time.Time{}, true},
+		{"a producer", []string{"Runnel-Delay", "1s", "Runnel-Producer", "p", "Runnel-Producer-Seq", "1"}, time.Time{}, true},
 		{"a counter", []string{"Runnel-Delay", "1s", "Nats-Incr", "1"}, time.Time{}, true},
 		{"expectations, but now", []string{"Runnel-Delay", "0s", "Nats-Expected-Stream", "S"}, time.Time{}, false},
 	} {
@@ -73,11 +75,16 @@ func TestWrap(t *testing.T) {
 		if subject != "$RUNNEL.DELAYED.S.wait.id.orders.new" {
 			t.Errorf("kept on %s", subject)
 		}
-		want := block(append(fields, "Nats-Schedule", "@at 2026-12-24T18:00:00.000005Z", "Nats-Schedule-Target", "$RUNNEL.DELAYED.S.due.orders.new")...)
+		kept := fields
+		if len(fields) > 2 {
+			kept = append(slices.Clone(fields), "Runnel-Delayed-Id", "m")
+		}
+		want := block(append(kept, "Nats-Schedule", "@at 2026-12-24T18:00:00.000005Z", "Nats-Schedule-Target", "$RUNNEL.DELAYED.S.due.orders.new")...)
 		if !bytes.Equal(header, want) {
 			t.Errorf("got %q, want %q", header, want)
 		}
-		// As the schedule publishes it.
+		// As the schedule publishes it, which leaves the id out.
+		header = headers.Delete(header, "Nats-Msg-Id")
 		header = headers.Add(headers.Add(headers.Add(header, "Nats-Scheduler", subject), "Nats-Schedule-Next", "purge"), "Nats-Rollup", "sub")
 		if subject, header = delays.Unwrap("S", "$RUNNEL.DELAYED.S.due.orders.new", header); subject != "orders.new" || !bytes.Equal(header, block(fields...)) {
 			t.Errorf("unwrapped: %s %q", subject, header)

@@ -9,6 +9,8 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/command"
+	"runnel/jetlog/config"
+	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/handover"
 )
 
@@ -167,6 +169,9 @@ func (m *Mover) move() (moved int, err error) {
 	for moved < len(outcomes) && outcomes[moved].Refusal == nil {
 		moved++
 	}
+	if moved < len(outcomes) && unwanted(outcomes[moved].Refusal) {
+		moved++ // as whatever is published to that stream now
+	}
 	if err := m.remove(ctx, sequences[:moved]); err != nil {
 		return 0, err
 	}
@@ -174,6 +179,11 @@ func (m *Mover) move() (moved int, err error) {
 		return 0, outcomes[0].Refusal
 	}
 	return moved, nil
+}
+
+// unwanted reports whether a message is refused because no consumer of an interest stream wants it: the stream would not keep it.
+func unwanted(refusal *api.Error) bool {
+	return refusal.ErrCode == int(config.StoreFailed) && refusal.Description == jetlog.Unwanted
 }
 
 // remove deletes messages from the companion. One that is there nevertheless is moved again, which the target knows.

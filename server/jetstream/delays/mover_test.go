@@ -159,6 +159,33 @@ func TestMoverTriesAgain(t *testing.T) {
 	})
 }
 
+// TestMoverUnwanted goes on behind what no consumer of an interest stream wants: the stream would not keep it. Behind what is refused
+// otherwise it waits.
+func TestMoverUnwanted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &companion{}
+		c.fail = func(subject string) (*api.Error, error) {
+			if subject == "full" {
+				return api.NewError(config.StoreFailed, "maximum messages exceeded"), nil
+			}
+			if strings.HasPrefix(subject, "no") {
+				return api.NewError(config.StoreFailed, jetlog.Unwanted), nil
+			}
+			return nil, nil
+		}
+		for i, subject := range []string{"a", "no.1", "no.2", "b", "full", "c"} {
+			c.add(uint64(i+1), "due", subject)
+		}
+		m := newMover(c)
+		defer m.Close()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if put, left := c.is(); put != "a b" || left != 2 {
+			t.Errorf("put %q, %d left", put, left)
+		}
+	})
+}
+
 // outlet collects what is published.
 type outlet struct {
 	mu    sync.Mutex

@@ -184,8 +184,8 @@ func (s *Stream) receive(r *record, patient bool) bool {
 
 // delay lets a message be stored later, under a subject. It is false if the message is to be stored now.
 func (s *Stream) delay(r *record, subject string, cfg *settings, batched bool) bool {
-	if batched || s.hooks.Delay == nil {
-		s.refuse(r, api.NewError(api.DelayInvalid, "a message of a batch is stored with the others"))
+	if refusal := cfg.delayRefusal(r, batched || s.hooks.Delay == nil); refusal != nil {
+		s.refuse(r, refusal)
 		return true
 	}
 	reply := r.reply

@@ -98,5 +98,18 @@ func (s *settings) oversize(r *record) *api.Error {
 	return nil
 }
 
+// delayRefusal returns why a message cannot be stored later, as a member of a batch perhaps, whatever is in the stream then; nil if it can.
+func (s *settings) delayRefusal(r *record, batched bool) *api.Error {
+	switch {
+	case batched:
+		return api.NewError(api.DelayInvalid, "a message of a batch is stored with the others")
+	case s.sealed:
+		return api.NewError(config.Sealed)
+	case s.counter:
+		return api.NewError(api.DelayInvalid, "a stream of counters takes nothing that is stored later")
+	}
+	return s.oversize(r)
+}
+
 // headerBytesMax is the largest header block that is stored.
 const headerBytesMax = 65535
