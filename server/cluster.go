@@ -180,6 +180,7 @@ func (s *Server) routeConfig(o *conf.Options) *engine.RouteConfig {
 		WriteDeadline: o.Cluster.WriteDeadline,
 		Cluster:       func() string { return s.cluster.Load().View().Name },
 		Witness:       s.witness,
+		Stray:         s.stray,
 	}
 	if p := o.Cluster.Permissions; p != nil {
 		cfg.Import, cfg.Export = accounts.Rules(p.Publish), accounts.Rules(p.Subscribe)
@@ -193,6 +194,13 @@ func (s *Server) witness(a *accounts.Account, subject string) func(*engine.Messa
 		return nil
 	}
 	return s.jetstream.Witness(a, subject)
+}
+
+// stray is [engine.RouteConfig.Stray].
+func (s *Server) stray(a *accounts.Account, subject, reply []byte) {
+	if s.jetstream != nil {
+		s.jetstream.Stray(a, subject, reply)
+	}
 }
 
 // accountOfRoute returns an account that another server names, nil if it is not in use here. It does not wait.

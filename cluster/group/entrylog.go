@@ -146,6 +146,9 @@ func (l *entryLog) StoreLogs(logs []*raft.Log) error {
 		return err
 	}
 	l.ghost.Store(0)
+	if g.raft.State() == raft.Leader {
+		g.stored(logs)
+	}
 	if first.Type == raft.LogNoop && g.raft.State() == raft.Leader {
 		g.elected(first.Index, first.Term)
 	}

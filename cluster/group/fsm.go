@@ -10,6 +10,7 @@ import (
 // fsm is what raft applies to. Raft calls it from one goroutine.
 type fsm struct {
 	g    *Group
+	term uint64         // of the last entry
 	none [maxAppend]any // answers, which nobody reads
 }
 
@@ -24,6 +25,10 @@ func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 			break
 		}
 		f.g.applied.Store(l.Index)
+		if l.Term != f.term {
+			f.term = l.Term
+			f.g.outlived(l.Term)
+		}
 	}
 	return f.none[:len(logs)]
 }

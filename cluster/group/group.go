@@ -17,6 +17,8 @@ import (
 var (
 	// ErrNotLeader says that this replica does not lead; nothing was done.
 	ErrNotLeader = errors.New("this replica does not lead its group")
+	// ErrHandedOver is an ErrNotLeader: nothing was done, and another replica has taken over that was asked to.
+	ErrHandedOver = fmt.Errorf("%w any more: its leadership was handed over", ErrNotLeader)
 	// ErrLeadershipLost says that the proposal may or may not be applied by the next leader.
 	ErrLeadershipLost = errors.New("leadership was lost before the outcome was known")
 	// ErrBehind says that a replica has not caught up.

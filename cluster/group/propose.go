@@ -3,6 +3,7 @@ package group
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -11,6 +12,7 @@ import (
 type line struct {
 	term    uint64 // proposals are taken for this term; 0: this replica does not lead
 	paused  bool   // nothing is handed to raft: leadership is being handed over
+	handed  bool   // that is how the last leadership ended
 	packing bool   // somebody packs, or hands what is packed to raft
 	number  uint64 // of the last entry
 	waiting []Proposal
@@ -18,11 +20,14 @@ type line struct {
 	room    chan struct{} // closed when there is room again; nil if nobody waits for it
 	sent    []batch       // handed to raft and not returned, in order; at most maxInFlight
 	drained chan struct{} // closed when sent is empty; nil if nobody waits for it
+	orphans []batch       // that an ended leadership has left in the log, see orphans.go
+	seen    uint64        // the term of the last entry that was applied
 }
 
 // batch is what one entry was made from.
 type batch struct {
 	number    uint64
+	term      uint64 // in which raft has stored it, 0 if it has not, or if that says nothing any more
 	proposals []Proposal
 }
 
@@ -165,9 +170,9 @@ func (g *Group) arrived(number uint64) []Proposal {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	l := &g.line
-	i := slices.IndexFunc(l.sent, func(b batch) bool { return b.number == number })
+	i := indexOf(l.sent, number)
 	if i < 0 {
-		return nil
+		return l.adopt(number)
 	}
 	b := l.sent[i]
 	l.sent = slices.Delete(l.sent, i, i+1)
@@ -178,23 +183,33 @@ func (g *Group) arrived(number uint64) []Proposal {
 	return b.proposals
 }
 
-// abandon fails everything in the line. What was handed to raft may still be applied, by the next leader.
+func indexOf(list []batch, number uint64) int {
+	return slices.IndexFunc(list, func(b batch) bool { return b.number == number })
+}
+
+// abandon ends the line of a leadership. What waits will never be done, and fails: with ErrHandedOver if there is a successor who was
+// chosen. What was handed to raft may still be applied, by the next leader: it becomes an orphan, or, if the group is closed, fails.
 func (g *Group) abandon(refusal error) {
 	g.mu.Lock()
 	l := &g.line
 	waiting, sent := l.waiting, l.sent
+	if l.handed && refusal == ErrNotLeader {
+		refusal = ErrHandedOver
+	}
 	l.waiting, l.sent, l.bytes, l.paused = nil, nil, 0, false
 	l.makeRoom()
 	if l.drained != nil {
 		close(l.drained)
 		l.drained = nil
 	}
-	g.mu.Unlock()
-	for _, b := range sent {
-		for _, p := range b.proposals {
-			p.Fail(ErrLeadershipLost)
-		}
+	l.orphans = append(l.orphans, sent...)
+	unknown, dead := l.part(refusal == ErrClosed)
+	if len(l.orphans) > 0 {
+		time.AfterFunc(orphanTime, g.forsake)
 	}
+	g.mu.Unlock()
+	fail(unknown, ErrLeadershipLost)
+	fail(dead, ErrNotLeader)
 	for _, p := range waiting {
 		p.Fail(refusal)
 	}

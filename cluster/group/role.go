@@ -78,7 +78,9 @@ func (g *Group) lost() {
 	g.mu.Lock()
 	g.role.end()
 	g.dawn.breaks.Store(false)
-	g.line.term = 0
+	if g.line.term != 0 {
+		g.line.term, g.line.handed = 0, g.line.paused
+	}
 	g.mu.Unlock()
 	g.tell()
 }

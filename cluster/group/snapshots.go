@@ -152,6 +152,7 @@ func (g *Group) install(metadata []byte) error {
 	if err := g.cfg.Machine.Install(g.ctx, in.from, in.place, metadata); err != nil {
 		return fmt.Errorf("install a checkpoint of %s at %d: %w", in.from, in.place.Index, err)
 	}
+	g.skipped()
 	index, _, err := decodeConfiguration(in.place.Configuration)
 	if err != nil {
 		return err

@@ -81,6 +81,8 @@ func (p proposer) Propose(ctx context.Context, q *store.Proposal) error {
 // storeError gives an error of a group as one of the store.
 func storeError(err error) error {
 	switch {
+	case errors.Is(err, group.ErrHandedOver):
+		return fmt.Errorf("%w: %w", store.ErrHandedOver, err)
 	case errors.Is(err, group.ErrNotLeader), errors.Is(err, group.ErrClosed):
 		return fmt.Errorf("%w: %w", store.ErrNotLeader, err)
 	case errors.Is(err, group.ErrLeadershipLost):

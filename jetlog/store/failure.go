@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 
 	"runnel/jetlog/findings"
 	"runnel/jetlog/layer"
@@ -26,6 +27,8 @@ var (
 	ErrHalted = errors.New("stream is halted")
 	// ErrNotLeader: another server leads the stream, or none does. Nothing was done.
 	ErrNotLeader = errors.New("stream is not led here")
+	// ErrHandedOver is an ErrNotLeader: nothing was done, and another server leads the stream that was chosen to.
+	ErrHandedOver = fmt.Errorf("%w any more", ErrNotLeader)
 	// ErrLeadershipLost: the stream ceased to be led here before the outcome was known; the command may still be carried out.
 	ErrLeadershipLost = errors.New("leadership of the stream was lost before the outcome was known")
 	// ErrForeign: the directory holds files of several stores.

@@ -33,6 +33,11 @@ func (w *worker) arrive(r *route, m *frames.Frame) {
 		w.arriveSlow(r, m, e)
 		return
 	}
+	if len(e.plain)+len(e.queues) == 0 {
+		if stray := w.engine.routing.cfg.Stray; stray != nil && len(m.Reply) > 0 && len(m.Queues) == 0 {
+			stray(a, m.Subject, m.Reply)
+		}
+	}
 	for i := range e.plain {
 		w.deliver(&e.plain[i], header, f)
 	}

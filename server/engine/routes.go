@@ -26,6 +26,9 @@ type RouteConfig struct {
 	// as the account is there, and whatever its last token is. Messages that have a witness are not sent to servers of which PeerSilent
 	// was told.
 	Witness func(a *accounts.Account, subject string) func(*Message)
+	// Stray is told of a message that asks for an answer and was sent here by a server that did not know yet that nobody wants it
+	// here any more; nil for nobody. It must be quick, and keep nothing.
+	Stray func(a *accounts.Account, subject, reply []byte)
 	// Cluster returns the name of the cluster, which services are told about the server of who asks.
 	Cluster func() string
 }

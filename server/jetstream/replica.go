@@ -9,6 +9,7 @@ import (
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/jetlog/store"
+	"runnel/server/accounts"
 	"runnel/server/engine"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
@@ -24,6 +25,7 @@ type replica struct {
 	cluster *cluster
 	log     *store.Stream
 	gone    chan struct{} // closed when the server does not have it any more
+	rested  atomic.Int64  // when the stream ceased to be led here, 0 for never; nanoseconds since 1970
 	up      atomic.Int64  // when the state here was last known to be the leader's, or nearly; nanoseconds since 1970
 
 	mu     sync.Mutex // guards everything below
@@ -63,8 +65,27 @@ func (r *replica) rest() {
 	t := r.stream
 	r.mu.Unlock()
 	if t != nil && t.ingest != nil {
+		r.rested.Store(time.Now().UnixNano())
 		t.resting.Store(true)
 		t.silence()
+	}
+}
+
+// strayTime is for how long after its leadership a server gets messages of those who have not heard of its end.
+const strayTime = 10 * time.Second
+
+// Stray is told of a message that another server has sent here as if somebody wanted it. If that was a stream which was led here
+// until a moment ago, whoever has published it learns that nobody has it. It is quick.
+func (s *Service) Stray(account *accounts.Account, subject, reply []byte) {
+	a := s.named(account.Name())
+	if a == nil || s.cluster == nil {
+		return
+	}
+	for _, t := range a.overlapping(string(subject)) {
+		r := s.cluster.replica(t.log.ID())
+		if !t.config().NoAck && !t.leads() && r != nil && time.Since(time.Unix(0, r.rested.Load())) < strayTime {
+			s.ingest.Refuse(account, reply)
+		}
 	}
 }
 

@@ -109,10 +109,12 @@ func (s *Stream) storedOne(a *acker, cfg *settings, m jetlog.Message, result *je
 	s.republish(a, cfg, m, result)
 }
 
-// acknowledgeResult tells the publisher what became of its message; nothing if that is not known.
+// acknowledgeResult tells the publisher what became of its message; nothing if that is not known. It is asked to publish again
+// where nothing did.
 func (s *Stream) acknowledgeResult(a *acker, cfg *settings, r *record) {
 	err, known := outcome(r)
 	if !known {
+		s.undone(r)
 		return
 	}
 	ack := api.PubAck{Error: err, Stream: cfg.name}

@@ -128,6 +128,8 @@ type Ingest struct {
 	atomics, fasts, atomicBytes atomic.Int64
 	// waiting is what counts for TotalBytes.
 	waiting atomic.Int64
+	// soon and late tell publishers that nobody has taken their messages.
+	soon, late late
 
 	mu      sync.Mutex // guards streams
 	streams map[*Stream]struct{}
@@ -140,6 +142,8 @@ func New(cfg Config) *Ingest {
 	ended, end := context.WithCancel(context.Background())
 	end()
 	g.never = ended
+	g.soon = late{outlet: cfg.Outlet, delay: soonTime}
+	g.late = late{outlet: cfg.Outlet, delay: lateTime}
 	for range cfg.Ackers {
 		g.ackers = append(g.ackers, newAcker(cfg.Outlet()))
 	}
@@ -166,6 +170,8 @@ func (g *Ingest) Close() {
 	for _, a := range g.ackers {
 		a.close()
 	}
+	g.soon.close()
+	g.late.close()
 }
 
 // open returns the streams that were not closed.

@@ -90,7 +90,7 @@ func (s *Stream) Configure() {
 
 // Take takes a message over that was published on one of the stream's subjects: it copies it and returns. Flush is to
 // be called then, once for many. It is false when there was no room, and the publisher is told so with a 429 status,
-// or when the stream is closed.
+// or when the stream is closed, and it is told that a second later.
 func (s *Stream) Take(subject, reply, header, payload []byte) bool {
 	r := s.ingest.record(s)
 	taken, full := s.takeIn(r, subject, reply, header, payload)
@@ -104,10 +104,14 @@ func (s *Stream) Take(subject, reply, header, payload []byte) bool {
 }
 
 func (s *Stream) takeIn(r *record, subject, reply, header, payload []byte) (taken, full bool) {
-	keep := s.settings.Load().memory
+	cfg := s.settings.Load()
+	keep := cfg.memory
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
+		if len(reply) > 0 && !cfg.noAck {
+			s.ingest.Refuse(s.account, reply)
+		}
 		return false, false
 	}
 	bytes := len(subject) + len(reply) + len(header) + len(payload)
