@@ -30,6 +30,7 @@ const (
 	Torn        Kind = "torn"        // a part of an atomic batch
 	Resurrected Kind = "resurrected" // there again after a confirmed removal
 	Outdated    Kind = "outdated"    // an old configuration that a confirmed change had replaced
+	Early       Kind = "early"       // seen before its time had come
 	Overlap     Kind = "overlap"     // in the hands of two workers at once
 	Stalled     Kind = "stalled"     // no progress within the limit, though nothing was broken
 	Broken      Kind = "broken"      // a server that ended by itself, was not ready in time, or told of an error in its log

@@ -46,7 +46,7 @@ const (
 	// Purge removes messages: Stream, Key (only of this subject; "" for all), Sequence (only those before
 	// it; 0 for all).
 	Purge = "purge"
-	// Erase removes one message: Stream, Sequence.
+	// Erase removes one message: Stream, Sequence, and the Value of one that was to be stored later.
 	Erase = "erase"
 	// Redrive sends a message from the dead letters back to where it came from: Stream (of the dead
 	// letters), Value, Sequence.

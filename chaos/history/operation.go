@@ -20,7 +20,7 @@ type Operation struct {
 	Key      string        `json:"key,omitempty"`      // the subject, the key of a bucket or of a group, the register
 	Value    string        `json:"value,omitempty"`    // unique in the run: "<process>-<n>"; "" in a bucket means deleted
 	Sequence uint64        `json:"sequence,omitempty"` // of the ack, the message or the revision; 0 if none
-	Expected uint64        `json:"expected,omitempty"` // the revision that a Swap expects; the size of a batch in its Commit
+	Expected uint64        `json:"expected,omitempty"` // the revision that a Swap expects; the size of a batch in its Commit; the milliseconds that a Publish is to be delayed by
 	Start    time.Duration `json:"start"`              // since the start of the run, by the monotonic clock, in nanoseconds
 	End      time.Duration `json:"end"`                // never before Start
 	Result   Result        `json:"result"`

@@ -28,6 +28,9 @@ type Limits struct {
 	StaleLeaders bool
 }
 
+// delaySlack is how much the clocks of servers on one machine, and that of the harness, may differ.
+const delaySlack = 200 * time.Millisecond
+
 func (l Limits) complete() Limits {
 	l.Grace = cmp.Or(l.Grace, 15*time.Second)
 	l.AckWait = cmp.Or(l.AckWait, 5*time.Second)
@@ -88,6 +91,8 @@ func (l Limits) ask(name string, ops []history.Operation) (sets []check.Set, fou
 	case "W13":
 		sets, found = check.Log(ops, workload.ProcessedStream)
 		return sets, append(found, check.Processed(ops, check.ProcessedConfig{Queue: workload.ProcessedQueue, Stream: workload.ProcessedStream})...)
+	case "W14":
+		return nil, check.Delayed(ops, check.DelayedConfig{Queue: workload.DelayedQueue, Stream: workload.DelayedStream, Slack: delaySlack})
 	default: // "W11"
 		return nil, check.DeadLetters(ops, check.QueueConfig{
 			Stream: workload.DeadQueueStream, DeadLetters: workload.DeadLetterStream, Grace: l.Grace, Poison: workload.Poison,

@@ -43,6 +43,7 @@ func TestWorkloads(t *testing.T) {
 		{"W10", workload.KeptStream, history.Publish},
 		{"W11", workload.DeadQueueStream, history.Publish},
 		{"W13", workload.ProcessedStream, history.Publish},
+		{"W14", workload.DelayedStream, history.Publish},
 	}
 	if got, want := len(tests), len(workload.Names()); got != want {
 		t.Fatalf("%d workloads are tried, and there are %d", got, want)

@@ -32,6 +32,7 @@ func TestThreeServers(t *testing.T) {
 		{"W6", workload.BucketStream, true},
 		{"W10", workload.KeptStream, true},
 		{"W11", workload.DeadLetterStream, false},
+		{"W14", workload.DelayedStream, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

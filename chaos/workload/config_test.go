@@ -29,7 +29,7 @@ func (m *memory) Record(o history.Operation) {
 }
 
 func TestCatalog(t *testing.T) {
-	want := []string{"W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "W10", "W11", "W13"}
+	want := []string{"W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "W10", "W11", "W13", "W14"}
 	if got := workload.Names(); !slices.Equal(got, want) {
 		t.Fatalf("Names: got %v, want %v", got, want)
 	}

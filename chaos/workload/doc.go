@@ -1,4 +1,4 @@
-// Package workload is what clients do to a cluster while faults happen: the workloads W1 to W13 (there is no W12 yet). Each writes a
+// Package workload is what clients do to a cluster while faults happen: the workloads W1 to W14 (there is no W12 yet). Each writes a
 // history of what it did and what came of it (package history), which is all that the checks get to see.
 //
 // # Processes

@@ -15,6 +15,8 @@ const (
 	DeadLetterStream = "W11-dead"
 	ProcessedQueue   = "W13-in"
 	ProcessedStream  = "W13"
+	DelayedStream    = "W14"
+	DelayedQueue     = "W14-later" // what the history has as the stream of what is published later
 )
 
 // KeyedGroup is what the history has as the consumer of W7.

@@ -44,6 +44,7 @@ const (
 	codeBatchCommit         = 10200
 	codeBatchDuplicate      = 10201
 	codeBatchesMax          = 10210
+	codeDelayUnknown        = 11062 // nothing of that is delayed
 )
 
 // refusal tells whether an error of the API guarantees that the request was not carried out.
@@ -54,7 +55,7 @@ func refusal(code jetstream.ErrorCode) bool {
 		codeStreamNameInUse, codeStreamNotFound, codeOtherStream, codeSubjectsOverlap, codeLastIDWrong, codeLastSequenceWrong,
 		codeNotClustered, codeHeaderTooLarge, codeConsumerActive, codeConsumerExists, codeConsumerMissing, codeLastSequenceChanged,
 		codeBatchDisabled, codeBatchSequence, codeBatchIncomplete, codeBatchHeader, codeBatchID, codeBatchTooLarge, codeBatchCommit,
-		codeBatchDuplicate, codeBatchesMax:
+		codeBatchDuplicate, codeBatchesMax, codeDelayUnknown:
 		return true
 	}
 	return false

@@ -15,7 +15,7 @@ import (
 // A Workload is what some clients do to a cluster. The methods are called in their order, once each, by one goroutine;
 // Close may come at any time after the others have returned.
 type Workload interface {
-	// Name is "W1" to "W13". It stands at all operations of the workload.
+	// Name is "W1" to "W14". It stands at all operations of the workload.
 	Name() string
 	// Describe says in one sentence what is done.
 	Describe() string
@@ -130,6 +130,7 @@ func catalog() []entry {
 		{"W10", "streams and consumers are created, changed and deleted, always with the same few names", openMeta},
 		{"W11", "what handlers fail at is handed over to a dead letter stream, by advisories, and comes back from there", openDeadLetters},
 		{"W13", "workers publish what they make of each message of a queue together with its acknowledgement", openProcessed},
+		{"W14", "writers publish what is to be stored some seconds later, and cancel some of it", openDelayed},
 	}
 }
 

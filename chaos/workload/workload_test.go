@@ -21,11 +21,12 @@ var did = map[string][]string{
 	"W10": {history.CreateStream, history.Publish, history.Exists, history.Listed, history.Final, history.Drained},
 	"W11": {history.Publish, history.Fetch, history.Ack, history.Final, history.Redrive, history.Erase, history.Drained},
 	"W13": {history.Publish, history.Fetch, history.Final, history.Drained},
+	"W14": {history.Publish, history.Fetch, history.Ack, history.Erase, history.Final, history.Drained},
 }
 
 // messages is how many each workload has to store to be of use.
 var messages = map[string]int{
-	"W1": 200, "W2": 200, "W3": 150, "W4": 100, "W5": 100, "W6": 200, "W7": 100, "W8": 50, "W9": 200, "W10": 100, "W11": 100, "W13": 100,
+	"W1": 200, "W2": 200, "W3": 150, "W4": 100, "W5": 100, "W6": 200, "W7": 100, "W8": 50, "W9": 200, "W10": 100, "W11": 100, "W13": 100, "W14": 100,
 }
 
 func TestWithoutFaults(t *testing.T) {
