@@ -10,8 +10,8 @@ import (
 // has not, and the replica learns which: they are applied before the first entry of a later term, or never. So their proposals
 // are answered as soon as there is a leader again, and with what became of them.
 
-// orphanTime is how long an orphan waits for a leader whom this replica hears. Then nobody knows.
-const orphanTime = 1500 * time.Millisecond
+// orphanTime is how long an orphan waits for a leader whom this replica hears: longer than an election and its pauses take. Then nobody knows.
+const orphanTime = 4 * time.Second
 
 // stored notes which batches raft has stored as its leader, and in which term. What it has not stored yet may be so in a later
 // leadership of this replica, so that nobody can say what becomes of it.

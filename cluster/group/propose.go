@@ -196,7 +196,7 @@ func (g *Group) abandon(refusal error) {
 	if l.handed && refusal == ErrNotLeader {
 		refusal = ErrHandedOver
 	}
-	l.waiting, l.sent, l.bytes, l.paused = nil, nil, 0, false
+	l.waiting, l.sent, l.bytes, l.paused, l.handed = nil, nil, 0, false, false
 	l.makeRoom()
 	if l.drained != nil {
 		close(l.drained)

@@ -65,8 +65,8 @@ type acked struct {
 	waiting []*record // for more answers, in the order of their targets
 }
 
-// closeGrace is how long Close waits for a log that takes nothing.
-const closeGrace = 2 * time.Second
+// closeGrace is how long Close waits for a log that takes or answers nothing: one that is replicated answers within 4 s.
+const closeGrace = 4500 * time.Millisecond
 
 // spareMax is how much empty queue an idle stream keeps.
 const spareMax = 2 * packMessages
@@ -235,7 +235,7 @@ func (s *Stream) now() int64 {
 }
 
 // Close ends the stream: it takes no more, and returns when what was taken is carried out and answered. It does
-// not wait for more than two seconds for a log that takes or answers nothing; what is left then gets no answer.
+// not wait for more than five seconds for a log that takes or answers nothing; what is left then gets no answer.
 // Calling it again does nothing.
 func (s *Stream) Close() { s.ending.Do(s.end) }
 
