@@ -11,7 +11,9 @@ import (
 	"runnel/server/jetstream/delays"
 	"runnel/server/jetstream/handover"
 	"runnel/server/jetstream/ingest"
+	"runnel/server/jetstream/own"
 	"runnel/server/jetstream/receipts"
+	"runnel/server/jetstream/redrive"
 )
 
 // newPutter returns what puts the server's own messages into streams.
@@ -124,10 +126,29 @@ func (t *stream) delay(subject, reply string, header, payload []byte) (taken boo
 	return false, nil, api.NewError(api.DelayImpossible, "the stream is led by another server")
 }
 
+// redriven returns what puts the stream's dead letters back.
+func (t *stream) redriven() *redrive.Stream {
+	s := t.account.service
+	return t.redrives.Get(func() *redrive.Stream {
+		return redrive.Open(redrive.Config{
+			Account: t.account.name(), Log: t.log, Put: s.putter.Put, Now: t.clock.Now, Clock: s.cfg.Clock, Changed: t.changed,
+			Ended: func(e *api.RedriveEnded) { s.events.Tell(t.account.account, e) }, Logger: s.logger,
+		})
+	})
+}
+
+// own is the stream as calls of our own see it.
+func (t *stream) own() own.Stream {
+	return own.Stream{Log: t.log, Deliver: t.deliver, Redrive: t.redriven}
+}
+
 // beginDebts does what the stream has left from before it was led here: it pays what it owes, and moves what it keeps for another stream.
 func (t *stream) beginDebts() {
 	if receipts.Owes(t.log) {
 		t.owed()
+	}
+	if redrive.Runs(t.log) {
+		t.redriven()
 	}
 	a, s := t.account, t.account.service
 	if target := t.config().Metadata[config.MetadataDelayed]; target != "" {
@@ -144,6 +165,7 @@ func (t *stream) beginDebts() {
 func (t *stream) endDebts() {
 	t.delays.End().Close()
 	t.mover.Close()
+	t.redrives.End().Close()
 	t.receipts.End().Close()
 }
 

@@ -1,24 +1,12 @@
 package jetstream
 
 import (
-	"sync/atomic"
 	"time"
 
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
+	"runnel/server/jetstream/quota"
 )
-
-// stored counts the bytes that streams have on this server. It is what publishes are compared with, so it costs nothing to ask;
-// it lags behind by what is under way.
-type stored struct{ memory, file atomic.Int64 }
-
-// of is the count for a kind of storage.
-func (s *stored) of(kind config.Storage) *atomic.Int64 {
-	if kind == config.MemoryStorage {
-		return &s.memory
-	}
-	return &s.file
-}
 
 // count brings the counts to what the stream has now.
 func (t *stream) count() { t.countAs(int64(t.log.State().Bytes)) }
@@ -35,7 +23,7 @@ func (t *stream) countIfKnown() {
 func (t *stream) countAs(bytes int64) {
 	cfg := t.config()
 	if more := bytes - t.counted.Swap(bytes); more != 0 {
-		t.account.service.stored.of(cfg.Storage).Add(more)
+		t.account.service.stored.Of(cfg.Storage).Add(more)
 	}
 	if t.speaks() {
 		t.account.used.Set(t.log.ID(), cfg, bytes)
@@ -47,7 +35,7 @@ func (t *stream) speaks() bool { return t.account.service.cluster == nil || t.te
 
 // uncount takes what the stream has off the counts. In a cluster it still has it: another server will say so.
 func (t *stream) uncount() {
-	t.account.service.stored.of(t.config().Storage).Add(-t.counted.Swap(0))
+	t.account.service.stored.Of(t.config().Storage).Add(-t.counted.Swap(0))
 	switch {
 	case t.account.service.cluster == nil:
 		t.account.used.Remove(t.log.ID())
@@ -59,8 +47,6 @@ func (t *stream) uncount() {
 const (
 	// countEvery is after how many messages of a stream the counts are brought up to date,
 	countEvery = 16
-	// countNear is how near a limit may be before that is done for each message,
-	countNear = 32 << 20
 	// countAgain is how often all streams are counted while a limit is reached: acknowledgements make room too.
 	countAgain = 100 * time.Millisecond
 )
@@ -92,23 +78,12 @@ func (l *Limits) fits(t *stream, kind config.Storage, bytes int) bool {
 	if kind == config.MemoryStorage {
 		limit = l.MaxMemoryBytes
 	}
-	return t.fits(limit, int64(bytes), t.account.service.stored.of(kind).Load)
+	return t.fits(limit, int64(bytes), t.account.service.stored.Of(kind).Load)
 }
 
 // fits tells whether so many bytes more stay within a limit, -1 for none.
 func (t *stream) fits(limit, bytes int64, used func() int64) bool {
-	if limit < 0 {
-		return true
-	}
-	room := limit - bytes
-	if used() <= room-countNear {
-		return true
-	}
-	t.count()
-	if used() > room {
-		t.account.service.recount()
-	}
-	return used() <= room
+	return quota.Fits(limit, bytes, used, t.count, t.account.service.recount)
 }
 
 // recount counts all streams, unless that was done a moment ago.

@@ -24,6 +24,8 @@ var (
 		api.CallDeadInfo:        dlq.Info,
 		api.CallDeadGet:         dlq.Get,
 		api.CallDeadDiscard:     dlq.Discard,
+		api.CallDeadRedrive:     dlq.Redrive,
+		api.CallDeadStop:        dlq.Stop,
 		api.CallDelayList:       delays.List,
 		api.CallDelayCancel:     delays.Cancel,
 	}
@@ -53,7 +55,7 @@ func (s *Service) ownCall(_ Outlet, r *request) (api.Answer, error) {
 	c := s.newCall(s.ctx, r.account, r.call.Endpoint, r.message.Payload)
 	switch t, err := find(r); {
 	case err == nil:
-		c.Stream, c.Consumer = own.Stream{Log: t.log, Deliver: t.deliver}, r.call.Consumer
+		c.Stream, c.Consumer = t.own(), r.call.Consumer
 	case r.stream != nil || !r.call.Endpoint.Delayed() || r.account.configOf(delays.Target(r.call.Stream)) == nil:
 		return nil, err // otherwise nothing was delayed yet
 	}
@@ -121,7 +123,7 @@ func (s *Service) part(ctx context.Context, q *clustered.Question) *clustered.Re
 	c := s.newCall(ctx, a, call.Endpoint, q.Body)
 	for _, t := range a.sorted("") {
 		if t.leads() {
-			c.Streams = append(c.Streams, own.Stream{Log: t.log, Deliver: t.deliver})
+			c.Streams = append(c.Streams, t.own())
 		}
 	}
 	reply, err := g.Reply(c)

@@ -114,12 +114,12 @@ type Service struct {
 	overload overload.Overload
 	events   *events.Events
 	allowed  atomic.Pointer[Limits]
-	requests atomic.Int64 // that were answered,
-	failures atomic.Int64 // and with an error
-	dropped  atomic.Int64 // requests that came when too many waited
-	stored   stored       // on this server
-	quotas   *quota.Table // what accounts have on all servers
-	counted  atomic.Int64 // when all streams were last counted, in nanoseconds since 1970
+	requests atomic.Int64   // that were answered,
+	failures atomic.Int64   // and with an error
+	dropped  atomic.Int64   // requests that came when too many waited
+	stored   quota.Occupied // on this server
+	quotas   *quota.Table   // what accounts have on all servers
+	counted  atomic.Int64   // when all streams were last counted, in nanoseconds since 1970
 
 	// ctx ends with the service: what waits for the store gives up then.
 	ctx     context.Context

@@ -24,6 +24,7 @@ import (
 	"runnel/server/jetstream/lazily"
 	"runnel/server/jetstream/reads"
 	"runnel/server/jetstream/receipts"
+	"runnel/server/jetstream/redrive"
 	"runnel/server/jetstream/sourcing"
 )
 
@@ -44,13 +45,14 @@ type stream struct {
 	// stream that are acknowledged so.
 	receipts lazily.Value[receipts.Stream]
 	origin   lazily.Value[receipts.Origin]
-	delays   lazily.Value[delays.Keeper] // for what is published here later
-	mover    *delays.Mover               // of a stream that keeps that for another one, nil for others
-	due      *due.Keeper                 // does what time asks for
-	term     uint64                      // in which it is led here; 0 where it is not, and on a server alone
-	resting  atomic.Bool                 // it is not led here any more
-	taking   atomic.Bool                 // it takes a backup in, or has
-	since    time.Time                   // when it became known
+	delays   lazily.Value[delays.Keeper]  // for what is published here later
+	mover    *delays.Mover                // of a stream that keeps that for another one, nil for others
+	redrives lazily.Value[redrive.Stream] // puts its dead letters back
+	due      *due.Keeper                  // does what time asks for
+	term     uint64                       // in which it is led here; 0 where it is not, and on a server alone
+	resting  atomic.Bool                  // it is not led here any more
+	taking   atomic.Bool                  // it takes a backup in, or has
+	since    time.Time                    // when it became known
 	// unfinished is set while the stream is not whole, and is not served for that.
 	unfinished bool
 	failed     atomic.Bool  // it could not be opened

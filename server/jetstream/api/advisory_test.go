@@ -41,6 +41,11 @@ func TestEvents(t *testing.T) {
 			"CONSUMER.BREAKER.S.C", "consumer_breaker", `"stream":"S","consumer":"C","failed":12,"attempts":20,"pause_until":"2030-01-01T00:00:00Z"`,
 		},
 		{
+			&api.RedriveEnded{Stream: "S", DeadRedrive: api.DeadRedrive{To: "consumer", Started: until, Ended: &until, Done: 3, Failed: 1, Error: "x"}},
+			"DLQ.REDRIVE.S", "dlq_redrive",
+			`"stream":"S","to":"consumer","started":"2030-01-01T00:00:00Z","ended":"2030-01-01T00:00:00Z","done":3,"left":0,"failed":1,"error":"x"`,
+		},
+		{
 			&api.MaxDeliveries{Stream: "S", Consumer: "C", Sequence: 4, Deliveries: 1},
 			"CONSUMER.MAX_DELIVERIES.S.C", "max_deliver", `"stream":"S","consumer":"C","stream_seq":4,"deliveries":1`,
 		},
@@ -106,7 +111,8 @@ func TestEvents(t *testing.T) {
 			prefix, family = api.MetricPrefix, "metric"
 		}
 		names := "io.nats.jetstream."
-		if _, ok := tt.event.(*api.BreakerTripped); ok {
+		switch tt.event.(type) {
+		case *api.BreakerTripped, *api.RedriveEnded:
 			prefix, names = api.OwnAdvisoryPrefix, "io.runnel."
 		}
 		if got := tt.event.Subject(); got != prefix+tt.subject {

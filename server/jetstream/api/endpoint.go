@@ -56,6 +56,8 @@ const (
 	CallDeadInfo
 	CallDeadGet
 	CallDeadDiscard
+	CallDeadRedrive
+	CallDeadStop
 	CallDelayList
 	CallDelayCancel
 	endpoints
@@ -145,6 +147,8 @@ var rows = [endpoints]row{
 	CallDeadInfo:        {words: "DLQ.INFO", parts: "s", kind: "dlq_info", flags: own, empty: newAnswer[DeadInfoAnswer]},
 	CallDeadGet:         {words: "DLQ.GET", parts: "s", kind: "dlq_get", body: bodyObject, flags: own, empty: newAnswer[DeadGetAnswer]},
 	CallDeadDiscard:     {words: "DLQ.DISCARD", parts: "s", kind: "dlq_discard", body: bodyObject, flags: mutates | own, empty: newAnswer[DeadDiscardAnswer]},
+	CallDeadRedrive:     {words: "DLQ.REDRIVE", parts: "s", kind: "dlq_redrive", body: bodyObject, flags: mutates | own, empty: newAnswer[DeadRedriveAnswer]},
+	CallDeadStop:        {words: "DLQ.STOP", parts: "s", kind: "dlq_stop", flags: mutates | own, empty: newAnswer[DeadStopAnswer]},
 	CallDelayList:       {words: "DELAY.LIST", parts: "s", kind: "delay_list", body: bodyObject, flags: own | delayed, empty: newAnswer[DelayListAnswer]},
 	CallDelayCancel:     {words: "DELAY.CANCEL", parts: "s", kind: "delay_cancel", body: bodyObject, flags: mutates | own | delayed, empty: newAnswer[DelayCancelAnswer]},
 }

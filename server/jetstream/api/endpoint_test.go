@@ -100,6 +100,8 @@ func TestParseOwnSubject(t *testing.T) {
 		{"DLQ.INFO.S", api.Call{Endpoint: api.CallDeadInfo, Stream: "S"}, "dlq_info"},
 		{"DLQ.GET.S", api.Call{Endpoint: api.CallDeadGet, Stream: "S"}, "dlq_get"},
 		{"DLQ.DISCARD.S", api.Call{Endpoint: api.CallDeadDiscard, Stream: "S"}, "dlq_discard"},
+		{"DLQ.REDRIVE.S", api.Call{Endpoint: api.CallDeadRedrive, Stream: "S"}, "dlq_redrive"},
+		{"DLQ.STOP.S", api.Call{Endpoint: api.CallDeadStop, Stream: "S"}, "dlq_stop"},
 		{"DELAY.LIST.S", api.Call{Endpoint: api.CallDelayList, Stream: "S"}, "delay_list"},
 		{"DELAY.CANCEL.S", api.Call{Endpoint: api.CallDelayCancel, Stream: "S"}, "delay_cancel"},
 		{"CONSUMER.EXPLAIN.S.C", api.Call{Endpoint: api.CallConsumerExplain, Stream: "S", Consumer: "C"}, "consumer_explain"},

@@ -1,8 +1,8 @@
 // Package dlq answers calls about dead-letter streams: which there are, what is in them, and that some of it is to go. A dead
 // letter is a message that says so in its header (package deadletters); other messages of the stream are left alone.
 //
-// Nothing here consumes anything, nor keeps a state of its own: what is answered is read of the streams when it is asked. To put dead
-// letters back is for clients, who publish them with the acknowledgement of a consumer (docs/adr/0025).
+// Nothing here consumes anything, nor keeps a state of its own: what is answered is read of the streams when it is asked. Putting back is
+// done by package redrive.
 package dlq
 
 import (
@@ -19,7 +19,7 @@ import (
 	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/own"
-	"runnel/subjects"
+	"runnel/server/jetstream/redrive"
 )
 
 const (
@@ -97,7 +97,7 @@ func shownOf(s own.Stream, now time.Time) (*api.DeadStreamInfo, bool) {
 	oldest := time.Unix(0, state.FirstTime).UTC()
 	shown.Oldest, shown.Seconds = &oldest, max(now.Sub(oldest).Seconds(), 0)
 	first, err := s.Log.Load(state.First)
-	return shown, err == nil && isDead(first.Header)
+	return shown, err == nil && redrive.IsDead(first.Header)
 }
 
 // join makes one list of what all servers have told. A stream may be in several parts: what it has comes from its leader, what waits
@@ -123,26 +123,6 @@ func join(_ *own.Call, parts []json.RawMessage, missing []string) (api.Answer, e
 		}
 	}
 	return &api.DeadListAnswer{Streams: sorted(known), Missing: missing}, nil
-}
-
-// isDead reports whether a message is a dead letter. Whoever publishes to such a stream could pretend that; it deceives only those who
-// look.
-func isDead(header []byte) bool {
-	_, found := headers.Get(header, api.DeadStream)
-	return found
-}
-
-// means reports whether a filter means a message. Messages that are no dead letters are never meant, so that a stream that is used for
-// something else too loses nothing of that.
-func means(f *api.DeadFilter, m *jetlog.Message) bool {
-	if !isDead(m.Header) || f.Subject != "" && !subjects.Match(f.Subject, m.Subject) {
-		return false
-	}
-	is := func(name, want string) bool {
-		got, _ := headers.Get(m.Header, name)
-		return want == "" || string(got) == want
-	}
-	return is(api.DeadStream, f.Stream) && is(api.DeadConsumer, f.Consumer) && is(api.DeadReason, f.Reason)
 }
 
 // look calls yield for messages from a sequence on, until it returns false or enough were looked at. It returns where to go on, 0
@@ -173,9 +153,13 @@ func look(c *own.Call, from uint64, yield func(*jetlog.Message) bool) (next uint
 // answer says so.
 func Info(c *own.Call) (api.Answer, error) {
 	shown, _ := shownOf(c.Stream, c.Now)
-	counts := map[api.DeadCount]uint64{}
+	counts, redriven := map[api.DeadCount]uint64{}, c.Stream.Redrive()
+	left := uint64(0)
 	next, err := look(c, 0, func(m *jetlog.Message) bool {
-		if isDead(m.Header) {
+		if redriven.Left(m) {
+			left++
+		}
+		if redrive.IsDead(m.Header) {
 			counts[api.DeadCount{Stream: value(m, api.DeadStream), Consumer: value(m, api.DeadConsumer), Reason: value(m, api.DeadReason)}]++
 		}
 		return true
@@ -183,7 +167,10 @@ func Info(c *own.Call) (api.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &api.DeadInfoAnswer{DeadStreamInfo: shown, Counts: []api.DeadCount{}, Partial: next != 0}
+	out := &api.DeadInfoAnswer{DeadStreamInfo: shown, Counts: []api.DeadCount{}, Partial: next != 0, Redrive: redriven.Shown()}
+	if out.Redrive != nil {
+		out.Redrive.Left = left
+	}
 	for kind, n := range counts {
 		kind.Messages = n
 		out.Counts = append(out.Counts, kind)
@@ -211,7 +198,7 @@ func Get(c *own.Call) (api.Answer, error) {
 	}
 	out, bytes := &api.DeadGetAnswer{Letters: []api.DeadLetter{}}, 0
 	next, err := look(c, q.Sequence, func(m *jetlog.Message) bool {
-		if !means(&q.Filter, m) {
+		if !redrive.Means(&q.Filter, m) {
 			return true
 		}
 		l := api.DeadLetter{Sequence: m.Sequence, Subject: m.Subject, Time: time.Unix(0, m.Time).UTC(), Headers: slices.Clone(m.Header)}
@@ -244,7 +231,7 @@ func Discard(c *own.Call) (api.Answer, error) {
 		if q.Sequence != 0 && m.Sequence != q.Sequence {
 			return false
 		}
-		if means(&q.Filter, m) {
+		if redrive.Means(&q.Filter, m) {
 			list = append(list, m.Sequence)
 		}
 		return q.Sequence == 0

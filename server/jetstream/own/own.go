@@ -17,12 +17,15 @@ import (
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/clustered"
 	"runnel/server/jetstream/delivery"
+	"runnel/server/jetstream/redrive"
 )
 
 // Stream is a stream that is led here.
 type Stream struct {
 	Log     *store.Stream
 	Deliver *delivery.Stream
+	// Redrive returns what puts its dead letters back, nil once it is not led here any more.
+	Redrive func() *redrive.Stream
 }
 
 // Call is a call as its handler sees it. What the stream that it names was told before is applied.

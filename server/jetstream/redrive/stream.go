@@ -61,7 +61,11 @@ type Stream struct {
 // Open goes on with what runs.
 func Open(cfg Config) *Stream {
 	s := &Stream{cfg: cfg}
-	s.chore = chore.New((&runner{s: s}).step)
+	r := &runner{s: s}
+	s.chore = chore.New(r.step)
+	if err := r.open(); err != nil {
+		cfg.Logger.Warn("what is being put back cannot be read; trying again", "account", cfg.Account, "stream", cfg.Log.Name(), "error", err)
+	}
 	s.chore.Wake()
 	return s
 }
