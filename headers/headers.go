@@ -112,7 +112,7 @@ func trim(value []byte) []byte {
 // oneLine makes text fit for a line of a block: whatever would end the line
 // becomes a space.
 func oneLine(text string) string {
-	if !strings.ContainsAny(text, newline) {
+	if strings.IndexByte(text, '\r') < 0 && strings.IndexByte(text, '\n') < 0 {
 		return text
 	}
 	return strings.NewReplacer("\r\n", " ", "\r", " ", "\n", " ").Replace(text)

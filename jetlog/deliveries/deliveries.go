@@ -54,11 +54,22 @@ func (t *Table) First() *Delivery {
 
 // Find returns the delivery of a message, nil if none waits. It is valid until the table changes.
 func (t *Table) Find(seq uint64) *Delivery {
-	i, found := slices.BinarySearchFunc(t.list, seq, compare)
+	i, found := t.at(seq)
 	if !found || t.list[i].Count == 0 {
 		return nil
 	}
 	return &t.list[i]
+}
+
+// at returns where the entry of a message is, or would be. In most lists no sequence is missing, and then its place is known at
+// once: a search would look at memory that is far apart.
+func (t *Table) at(seq uint64) (i int, found bool) {
+	if len(t.list) > 0 && seq >= t.list[0].Sequence {
+		if i := seq - t.list[0].Sequence; i < uint64(len(t.list)) && t.list[i].Sequence == seq {
+			return int(i), true
+		}
+	}
+	return slices.BinarySearchFunc(t.list, seq, compare)
 }
 
 func compare(d Delivery, seq uint64) int { return cmp.Compare(d.Sequence, seq) }

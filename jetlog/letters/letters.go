@@ -132,7 +132,12 @@ func (b *Box) Lowest() *Letter {
 }
 
 // at returns the letter of a number that there is.
-func (b *Box) at(number uint64) *Letter { return &b.list[b.above(number-1)] }
+func (b *Box) at(number uint64) *Letter {
+	if first := &b.list[0]; first.Number == number { // mostly, as what was given up first is handed over first
+		return first
+	}
+	return &b.list[b.above(number-1)]
+}
 
 // above returns the position of the first letter with a number above a given one.
 func (b *Box) above(number uint64) int {
@@ -169,12 +174,18 @@ func (b *Box) Sequences() []uint64 {
 
 // Add gives a letter the next number and takes it in, unless there is one of the same message.
 func (b *Box) Add(l Letter) {
-	i, found := b.find(l.Sequence)
+	i, found := len(b.places), false
+	if i > 0 && b.places[i-1].sequence >= l.Sequence { // mostly they come in order
+		i, found = b.find(l.Sequence)
+	}
 	if found {
 		return
 	}
 	b.last++
 	l.Number, l.Text = b.last, Clip(l.Text)
+	if len(b.list) == cap(b.list) {
+		b.list = slices.Grow(b.list, len(b.list)+1) // twice as many, as letters come fast or not at all
+	}
 	b.list = append(b.list, l)
 	b.places = slices.Insert(b.places, i, place{l.Sequence, l.Number})
 }
@@ -229,7 +240,13 @@ func (b *Box) Handed(upTo uint64) {
 		b.list, b.places = nil, nil
 		return
 	}
-	b.places = slices.DeleteFunc(b.places, func(p place) bool { return p.number <= upTo })
+	// Mostly the first ones go: then the others stay where they are.
+	for n > 0 && b.places[0].number <= upTo {
+		b.places, n = b.places[1:], n-1
+	}
+	if n > 0 {
+		b.places = slices.DeleteFunc(b.places, func(p place) bool { return p.number <= upTo })
+	}
 }
 
 // Clone returns a copy.

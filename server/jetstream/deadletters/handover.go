@@ -78,6 +78,7 @@ func (p *postman) due() (list []mail, wait time.Duration) {
 				continue
 			}
 			m := mail{consumer: c.Name(), target: c.DeadLetter(), box: c.Letters().ID()}
+			m.letters = make([]letters.Letter, 0, min(c.Letters().Len(), atOnce))
 			for l := range c.Letters().All {
 				if m.letters = append(m.letters, *l); len(m.letters) == atOnce {
 					break
@@ -165,6 +166,7 @@ func (s *Stream) handOver(m *mail) (n int, why string) {
 func (s *Stream) messages(m *mail) (list []handover.Message, why string) {
 	bytes := 0
 	producer := fmt.Sprintf("dlq.%d.%d", s.cfg.Log.ID(), m.box)
+	c := clerk{stream: s.cfg.Log.Name(), consumer: m.consumer}
 	kept := m.letters[:0]
 	for i := range m.letters {
 		l := m.letters[i]
@@ -181,7 +183,7 @@ func (s *Stream) messages(m *mail) (list []handover.Message, why string) {
 			break
 		}
 		out := handover.Message{
-			Subject: message.Subject, Header: headerOf(s.cfg.Log.Name(), m.consumer, &l, &message), Payload: message.Payload,
+			Subject: message.Subject, Header: c.header(&l, &message), Payload: message.Payload,
 			Producer: producer, Number: l.Number,
 		}
 		bytes += len(out.Subject) + len(out.Header) + len(out.Payload)

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"runnel/jetlog/command"
 	"runnel/server/jetstream/api"
@@ -134,47 +135,79 @@ func Answer(ctx context.Context, t *ingest.Stream, question []byte) (answer []by
 
 // into puts messages into a stream that is led here, and waits for all outcomes.
 func into(ctx context.Context, t *ingest.Stream, puts []ingest.Put) ([]Outcome, error) {
-	type numbered struct {
-		i int
-		ingest.Outcome
-	}
-	done := make(chan numbered, len(puts))
-	out := make([]Outcome, len(puts))
-	taken := 0
+	g := &gathered{out: make([]Outcome, len(puts)), missing: 1, all: make(chan struct{})}
 	for i := range puts {
 		asked := puts[i].Mark.Number == 0
 		var err error
 		if asked {
 			err = t.Refusal(&puts[i])
 		} else {
-			err = t.Put(&puts[i], func(o ingest.Outcome) { done <- numbered{i, o} })
+			g.expect()
+			err = t.Put(&puts[i], func(o ingest.Outcome) { g.take(i, &o) })
+		}
+		if err == nil {
+			continue
 		}
 		var refusal *api.Error
 		switch {
 		case errors.As(err, &refusal):
-			out[i].Refusal = refusal
-			continue
 		case errors.Is(err, ingest.ErrFull):
-			out[i].Refusal = api.NewError(api.PutTooMany, t.Name())
-			continue
-		case err != nil:
+			refusal = api.NewError(api.PutTooMany, t.Name())
+		default:
 			return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
-		case asked:
-			continue
 		}
-		taken++
+		if asked {
+			g.out[i].Refusal = refusal
+		} else {
+			g.take(i, &ingest.Outcome{Refusal: refusal})
+		}
 	}
+	g.take(-1, nil)
 	t.Flush()
-	for range taken {
-		select {
-		case o := <-done:
-			if o.Err != nil {
-				return nil, fmt.Errorf("%w: %w", ErrUnknown, o.Err)
-			}
-			out[o.i] = Outcome{Sequence: o.Sequence, Duplicate: o.Duplicate, Refusal: o.Refusal}
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: %w", ErrUnknown, ctx.Err())
-		}
+	select {
+	case <-g.all:
+		return g.result()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", ErrUnknown, ctx.Err())
 	}
-	return out, nil
+}
+
+// gathered are the outcomes of messages, which come from other goroutines.
+type gathered struct {
+	mu      sync.Mutex // guards everything but all, until that is closed
+	out     []Outcome
+	err     error
+	missing int // outcomes, and 1 until all messages are put
+	all     chan struct{}
+}
+
+// expect tells that there will be another outcome.
+func (g *gathered) expect() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.missing++
+}
+
+// take takes over the outcome of a message, nil for none.
+func (g *gathered) take(i int, o *ingest.Outcome) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case o == nil:
+	case o.Err != nil:
+		g.err = o.Err
+	default:
+		g.out[i] = Outcome{Sequence: o.Sequence, Duplicate: o.Duplicate, Refusal: o.Refusal}
+	}
+	if g.missing--; g.missing == 0 {
+		close(g.all)
+	}
+}
+
+// result returns the outcomes once all are there.
+func (g *gathered) result() ([]Outcome, error) {
+	if g.err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnknown, g.err)
+	}
+	return g.out, nil
 }

@@ -38,11 +38,15 @@ var (
 // Put takes a message over, and calls done with what becomes of it, quickly done itself; not at all if the stream is closed
 // before. Flush is to be called then, once for many. With an error it is not taken.
 func (s *Stream) Put(p *Put, done func(Outcome)) error {
-	if err := s.Refusal(p); err != nil {
-		return err
+	header := p.Header
+	if bytes.Contains(header, []byte(api.RedriveTo)) {
+		if err := s.Refusal(p); err != nil {
+			return err
+		}
+		header = s.forAll(header)
 	}
 	r := s.ingest.record(s)
-	r.subject, r.header, r.payload = p.Subject, s.forAll(p.Header), p.Payload
+	r.subject, r.header, r.payload = p.Subject, header, p.Payload
 	r.put, r.told = &p.Mark, done
 	if err := s.putIn(r); err != nil {
 		s.ingest.release(r)
@@ -54,7 +58,7 @@ func (s *Stream) Put(p *Put, done func(Outcome)) error {
 // forAll returns a header without the name of the consumer that the message is for where a message has one consumer anyhow: should
 // that be deleted, the next one is to get it.
 func (s *Stream) forAll(header []byte) []byte {
-	if bytes.Contains(header, []byte(api.RedriveTo)) && s.log.Config().Retention == config.WorkQueueRetention {
+	if s.log.Config().Retention == config.WorkQueueRetention {
 		return headers.Delete(header, api.RedriveTo)
 	}
 	return header
