@@ -90,6 +90,11 @@ func (o *Outbox) Create(ctx context.Context) error {
 // which they were added, and those of transactions that follow one another in that order. Call [Outbox.Wake] after the commit, so
 // that it is published at once and not at the next look.
 func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, m *nats.Msg) error {
+	for _, name := range []string{"Runnel-Delay", "Runnel-Deliver-At"} {
+		if m.Header.Get(name) != "" {
+			return fmt.Errorf("outbox: message for %s: %s: numbered messages are stored in their order, and not later: have who receives it publish the delayed one", m.Subject, name)
+		}
+	}
 	header := []byte("{}")
 	if len(m.Header) > 0 {
 		var err error

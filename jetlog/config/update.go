@@ -29,6 +29,8 @@ func CheckUpdate(old, next *Stream) error {
 		return invalid(cannot + "change message counter setting")
 	case old.Persist != next.Persist:
 		return invalid(cannot + "change persist mode")
+	case old.Metadata[MetadataDelayed] != next.Metadata[MetadataDelayed]:
+		return invalid("metadata " + MetadataDelayed + " is the server's, which keeps in such a stream what is published later: leave it as it is")
 	case next.Mirror != nil && !sameSource(old.Mirror, next.Mirror):
 		return refuse(MirrorUpdateRefused)
 	}

@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"fmt"
 
 	"runnel/jetlog/causes"
 	"runnel/jetlog/command"
@@ -171,7 +172,10 @@ func (t *stream) endDebts() {
 
 // ensure makes a stream unless there is one of that name.
 func (a *account) ensure(_ context.Context, cfg config.Stream) error {
-	if a.configOf(cfg.Name) != nil {
+	if there := a.configOf(cfg.Name); there != nil {
+		if there.Metadata[config.MetadataDelayed] != cfg.Metadata[config.MetadataDelayed] {
+			return fmt.Errorf("stream %s is somebody's own: delete it, the server needs one of this name", cfg.Name)
+		}
 		return nil
 	}
 	cfg, err := cfg.Normalized(a.service.limits(), false)

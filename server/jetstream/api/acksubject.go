@@ -22,6 +22,7 @@ const AckHeader = "Runnel-Ack"
 const (
 	DelayHeader     = "Runnel-Delay"
 	DeliverAtHeader = "Runnel-Deliver-At"
+	DelayedID       = "Runnel-Delayed-Id" // has its id meanwhile; only the server sets it
 )
 
 // NoDomain stands for no domain in subjects that always have a token for it.

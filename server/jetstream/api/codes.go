@@ -85,5 +85,6 @@ const (
 	DelayInvalid            config.Code = 11060
 	DelayImpossible         config.Code = 11061
 	DelayUnknown            config.Code = 11062
+	HeaderInvalid           config.Code = 11080
 	LevelTooLow             config.Code = 11090
 )

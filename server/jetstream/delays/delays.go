@@ -38,7 +38,7 @@ const (
 // message is in its target: who consumes it may know what was processed by its id.
 const (
 	idHeader     = "Nats-Msg-Id"
-	keptIDHeader = "Runnel-Delayed-Id"
+	keptIDHeader = api.DelayedID
 )
 
 // delayMax is the longest delay.

@@ -87,6 +87,10 @@ func (*Stream) identify(cfg *settings, r *record, m *marks) verdict {
 		return verdict{err: api.NewError(api.AtomicSequenceMissing)}
 	case m.level && !api.LevelMet(r.header):
 		return verdict{api.NewError(api.LevelRequired), api.AbandonedUnsupported}
+	case m.wrong != "":
+		return verdict{api.NewError(api.HeaderInvalid, m.wrong), api.AbandonedUnsupported}
+	case m.delayed:
+		return verdict{cfg.delayRefusal(r, true), api.AbandonedUnsupported}
 	case m.commit == commitMistaken:
 		return verdict{api.NewError(api.AtomicCommitInvalid), api.AbandonedIncomplete}
 	}

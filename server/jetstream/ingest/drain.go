@@ -150,14 +150,18 @@ func (s *Stream) receive(r *record, patient bool) bool {
 		return false // since a batch that is complete is a command by itself
 	}
 	s.drained.left.add(r)
-	if m.redrive { // whoever passes on what was put back passes on its headers, too
-		r.header = headers.Delete(r.header, api.RedriveTo)
+	if m.reserved {
+		r.header = withoutReserved(r.header)
+	}
+	if m.wrong != "" && !member {
+		s.refuse(r, api.NewError(api.HeaderInvalid, m.wrong))
+		return true
 	}
 	if m.ack != nil && s.hooks.Imported != nil && s.hooks.Imported(r.subject) {
 		s.refuse(r, api.NewError(api.AckInvalid, "messages on this subject are imported from another account"))
 		return true
 	}
-	if m.delayed && s.delay(r, subject, cfg, fast || member) {
+	if m.delayed && !member && s.delay(r, subject, cfg, fast) {
 		return true
 	}
 	if m.requestInfo {
@@ -183,8 +187,8 @@ func (s *Stream) receive(r *record, patient bool) bool {
 }
 
 // delay lets a message be stored later, under a subject. It is false if the message is to be stored now.
-func (s *Stream) delay(r *record, subject string, cfg *settings, batched bool) bool {
-	if refusal := cfg.delayRefusal(r, batched || s.hooks.Delay == nil); refusal != nil {
+func (s *Stream) delay(r *record, subject string, cfg *settings, fast bool) bool {
+	if refusal := cfg.delayRefusal(r, fast || s.hooks.Delay == nil); refusal != nil {
 		s.refuse(r, refusal)
 		return true
 	}

@@ -8,7 +8,7 @@ import (
 	"runnel/server/jetstream/api"
 )
 
-// The headers that matter before a message is in the log. All names begin with the prefix, but for one.
+// The headers that matter before a message is in the log. All names begin with the prefix, but for those of our own.
 const (
 	prefix         = "Nats-"
 	requestInfo    = "Nats-Request-Info"
@@ -21,9 +21,6 @@ const (
 	expectedStream = "Nats-Expected-Stream"
 )
 
-// ownPrefix begins the names of headers of our own; of those few matter here.
-const ownPrefix = "Runnel-"
-
 // marks are what the headers of a message ask of this package; the rest is the stream's. Slices are parts of the
 // header block. Of a header that occurs twice the first counts.
 type marks struct {
@@ -35,8 +32,11 @@ type marks struct {
 	requestInfo, level, schedule bool
 	// What is asked for that can be judged here: a TTL, and the stream that the message is meant for.
 	ttl, stream []byte
-	// delayed is set when the message may have to be stored later, redrive when it brings a header that only the server sets.
-	delayed, redrive bool
+	// delayed is set when the message may have to be stored later, reserved when it brings a header that only the server sets.
+	delayed, reserved bool
+	// wrong is what is wrong with headers of our own, empty for nothing, and seen has those that the message brings.
+	wrong string
+	seen  uint8
 	// ack is the subject of the acknowledgement that is published with the message, nil for none.
 	ack []byte
 	// Of a member of an atomic batch: its batch, empty for none, its place in it, 0 if that is missing, and whether
@@ -64,7 +64,7 @@ func readMarks(block []byte) marks {
 		return m
 	}
 	m.any = bytes.Contains(block, []byte(prefix))
-	own := bytes.Contains(block, []byte(ownPrefix))
+	own := bytes.Contains(block, []byte(ownPart))
 	if !m.any && !own {
 		return m
 	}
@@ -72,12 +72,8 @@ func readMarks(block []byte) marks {
 		switch {
 		case m.any && bytes.HasPrefix(name, []byte(prefix)):
 			m.note(string(name), value)
-		case own && m.ack == nil && string(name) == api.AckHeader:
-			m.ack = append([]byte{}, value...)
-		case own && (string(name) == api.DelayHeader || string(name) == api.DeliverAtHeader):
-			m.delayed = true
-		case own && string(name) == api.RedriveTo:
-			m.redrive = true
+		case own && isOwn(name):
+			m.noteOwn(string(name), value)
 		}
 	}
 	return m
