@@ -49,7 +49,7 @@ func TestPatternHeaderRefused(t *testing.T) {
 }
 
 // TestPatternHeaderForged publishes what looks like a message that was given up before: it does not keep the dead letters of others from being
-// handed over.
+// handed over, and is none itself.
 func TestPatternHeaderForged(t *testing.T) {
 	s := newSite(t, "")
 	s.stream("S", `"subjects":["s.>"]`)
@@ -64,6 +64,16 @@ func TestPatternHeaderForged(t *testing.T) {
 		s.acknowledge(m, "+TERM")
 	}
 	s.buried("DEAD", 2)
+	s.stores(3, "dead.x", "no letter", "Runnel-Dead-Stream", "S", "Runnel-Dead-Subject", "s.secret", "Runnel-Dead-Consumer", "c", "Runnel-Dead-Path", "S")
+	var found struct {
+		Letters []struct {
+			Sequence uint64 `json:"seq"`
+		}
+	}
+	s.calls("DLQ.GET.DEAD", `{"limit":10}`, &found)
+	if len(found.Letters) != 2 {
+		t.Errorf("%d dead letters, want 2: %+v", len(found.Letters), found)
+	}
 }
 
 // TestPatternDelayCompanion takes the place of the stream that keeps what is delayed: it is said what is in the way. And that stream stays what it

@@ -15,9 +15,10 @@ import (
 // deadPrefix begins the headers that say why a message was given up.
 const deadPrefix = "Runnel-Dead-"
 
-// IsDead reports whether a message is a dead letter. Whoever publishes to such a stream could pretend that.
+// IsDead reports whether a message is a dead letter. No client can pretend that, and have its message put where it may not publish itself: this
+// header is taken away from what clients publish.
 func IsDead(header []byte) bool {
-	_, found := headers.Get(header, api.DeadStream)
+	_, found := headers.Get(header, api.DeadPath)
 	return found
 }
 

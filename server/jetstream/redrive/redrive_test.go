@@ -330,7 +330,7 @@ func TestLetters(t *testing.T) {
 			t.Errorf("%s: got %v, %s, %q", c.name, err, stream, m.Header)
 		}
 	}
-	m := &jetlog.Message{Subject: "s.a", Header: block(api.DeadStream, "S", api.DeadConsumer, "c", api.DeadReason, "filter")}
+	m := &jetlog.Message{Subject: "s.a", Header: block(api.DeadStream, "S", api.DeadConsumer, "c", api.DeadReason, "filter", api.DeadPath, "S")}
 	for f, want := range map[api.DeadFilter]bool{
 		{}: true, {Stream: "S", Consumer: "c", Reason: "filter", Subject: "s.*"}: true, {Stream: "T"}: false, {Consumer: "d"}: false,
 		{Reason: "expired"}: false, {Subject: "t.>"}: false,
