@@ -18,6 +18,7 @@ type batch struct {
 	previous []uint64            // last sequences of the subjects before, for streams that republish
 	ids      map[string]struct{} // message ids of members
 	written  map[string]struct{} // subjects of members
+	last     map[string]bool     // subjects of members that are stored, and whether the last one of each is a schedule
 }
 
 // begun reports whether there are members before. The methods with questions may be asked of no batch.
@@ -30,6 +31,15 @@ func (b *batch) wrote(subject string) bool {
 	}
 	_, wrote := b.written[subject]
 	return wrote
+}
+
+// stored reports whether a member before is stored on the subject, and if so, whether the last of them is a schedule.
+func (b *batch) stored(subject string) (schedule, stored bool) {
+	if b == nil {
+		return false, false
+	}
+	schedule, stored = b.last[subject]
+	return schedule, stored
 }
 
 // named reports whether a member before has the message id.
@@ -93,7 +103,7 @@ func (s *Stream) batch(c *command.Batch, m Messages) (Result, error) {
 func (s *Stream) newBatch(n int, m Messages) *batch {
 	return &batch{
 		Overlay: body.Over(m, s.state.Last), arrivals: make([]arrival, 0, n),
-		ids: map[string]struct{}{}, written: map[string]struct{}{},
+		ids: map[string]struct{}{}, written: map[string]struct{}{}, last: map[string]bool{},
 	}
 }
 
@@ -128,6 +138,7 @@ func (s *Stream) stage(a arrival, b *batch) (string, error) {
 			return detail, err
 		}
 		b.Plan(meta, a.header, a.payload)
+		b.last[a.subject] = a.fire > 0
 		s.state.Messages++
 		s.state.Bytes += meta.Bytes
 	} else if err := s.planRollup(&a, b); err != nil {

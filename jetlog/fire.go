@@ -14,7 +14,7 @@ import (
 
 // schedule looks at what a message asks for later: to be a schedule itself, or the end of another.
 // Whoever proposes it says when it is due, since Apply knows no time zones.
-func (s *Stream) schedule(a *arrival, m Messages) (Result, error) {
+func (s *Stream) schedule(a *arrival, m Messages, b *batch) (Result, error) {
 	t := a.terms
 	if a.internal || !t.Schedule {
 		a.fire = 0
@@ -37,7 +37,7 @@ func (s *Stream) schedule(a *arrival, m Messages) (Result, error) {
 	if t.Scheduler == nil && t.Next == nil {
 		return Result{}, nil
 	}
-	return s.cancelled(a, m)
+	return s.cancelled(a, m, b)
 }
 
 // scheduleRefusal returns why a message cannot be a schedule.
@@ -76,23 +76,25 @@ func (s *Stream) other(subject, own string) bool {
 }
 
 // cancelled finds the message of the schedule that a message puts an end to. Where there is nothing, nothing
-// is to be done; where there is something else, it stays.
-func (s *Stream) cancelled(a *arrival, m Messages) (Result, error) {
+// is to be done; where there is something else, it stays. What members before it have put there counts.
+func (s *Stream) cancelled(a *arrival, m Messages, b *batch) (Result, error) {
 	subject := string(a.terms.Scheduler)
 	if string(a.terms.Next) != schedule.Purge || subject == a.subject || !subjects.IsLiteral(subject) {
 		return refused(config.SchedulerInvalid), nil
 	}
-	if d, ok := s.schedules.Get(subject); ok {
-		meta, err := m.Meta(d.Sequence)
-		if err != nil {
-			return Result{}, err
-		}
-		if a.cancels = meta; meta.Sequence != 0 {
-			return Result{}, nil
-		}
-	}
 	state, err := m.Subject(subject)
-	if err == nil && state.Count > 0 {
+	if err != nil || state.Count == 0 {
+		return Result{}, err
+	}
+	d, is := s.schedules.Get(subject)
+	seq := d.Sequence
+	if schedule, stored := b.stored(subject); stored {
+		seq, is = state.Last, schedule
+	}
+	if is {
+		a.cancels, err = m.Meta(seq)
+	}
+	if err == nil && a.cancels.Sequence == 0 {
 		return refused(config.SchedulerInvalid), nil
 	}
 	return Result{}, err

@@ -88,7 +88,7 @@ func (m *model) member(p *command.Publish, before *model, written, ids map[strin
 	if m.header(p, "Nats-Expected-Last-Msg-Id") != "" {
 		return "no 10177 Nats-Expected-Last-Msg-Id"
 	}
-	if code := m.schedule(p, before.schedules); code != "" {
+	if code := m.schedule(p); code != "" {
 		return code
 	}
 	rollup := m.header(p, "Nats-Rollup")
@@ -177,8 +177,8 @@ func (m *model) copied(c *command.Copy) string {
 }
 
 // schedule returns why a message may not be a schedule or end one, empty if it may. A schedule rolls up its
-// subject. Only one of those there were before can be ended.
-func (m *model) schedule(c *command.Publish, before map[string]jetlog.Due) string {
+// subject.
+func (m *model) schedule(c *command.Publish) string {
 	scheduler := m.header(c, "Nats-Scheduler")
 	if m.header(c, "Nats-Schedule") == "" && scheduler == "" {
 		return ""
@@ -195,7 +195,7 @@ func (m *model) schedule(c *command.Publish, before map[string]jetlog.Due) strin
 		}
 		c.Header = headers.Set(c.Header, "Nats-Rollup", "sub")
 	}
-	known := m.live[before[scheduler].Sequence] != nil
+	known := m.live[m.schedules[scheduler].Sequence] != nil
 	if scheduler != "" && (scheduler == c.Subject || !known && m.lastOn(scheduler, m.last) != 0) {
 		return "no 10212 "
 	}

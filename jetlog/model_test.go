@@ -148,7 +148,7 @@ func (m *model) publish(c *command.Publish) string {
 	if want := m.header(c, "Nats-Expected-Last-Msg-Id"); want != "" && want != m.lastID {
 		return "no 10070 " + m.lastID
 	}
-	if code := m.schedule(c, m.schedules); code != "" {
+	if code := m.schedule(c); code != "" {
 		return code
 	}
 	rollup := m.header(c, "Nats-Rollup")

@@ -76,7 +76,7 @@ func (s *Stream) judge(a *arrival, m Messages, b *batch) (Result, error) {
 	if r, err := s.expected(a, m, b); err != nil || r.Code != 0 {
 		return r, err
 	}
-	if r, err := s.schedule(a, m); err != nil || r.Code != 0 {
+	if r, err := s.schedule(a, m, b); err != nil || r.Code != 0 {
 		return r, err
 	}
 	if t.HasSource && !a.internal {
