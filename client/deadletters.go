@@ -46,6 +46,8 @@ type DeadInfo struct {
 	DeadStream
 	Counts  []DeadCount `json:"counts"`
 	Partial bool        `json:"partial,omitempty"` // there were more than were looked at
+	// Redrive is the one that runs, or the last one that has ended as far as the server remembers; nil for none.
+	Redrive *RedriveState `json:"redrive,omitempty"`
 }
 
 // DeadCount is how many dead letters have these in common.

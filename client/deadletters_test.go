@@ -79,3 +79,67 @@ func TestDLQ(t *testing.T) {
 		t.Errorf("no stream: got %v", err)
 	}
 }
+
+// TestRedrive puts dead letters back: to the consumer that has given them up, to all, and at a rate that is stopped.
+func TestRedrive(t *testing.T) {
+	s := newShop(t, nil)
+	s.stream(jetstream.StreamConfig{Name: "DEAD", Subjects: []string{"dead.none"}})
+	consumer, err := s.js.UpdateConsumer(t.Context(), "ORDERS", jetstream.ConsumerConfig{
+		Durable: "work", AckPolicy: jetstream.AckExplicitPolicy, Metadata: map[string]string{"runnel.dead_letter": "DEAD"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.publish("milk", "tea", "bread", "salt", "eggs")
+	batch, err := consumer.Fetch(5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for m := range batch.Messages() {
+		if err := m.TermWithReason("sold out"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q := client.DLQ{Conn: s.nc, Stream: "DEAD"}
+	servertest.Eventually(t, "five dead letters", func() bool {
+		info, err := q.Info(t.Context())
+		return err == nil && info.Messages == 5
+	})
+	plan, err := q.RedrivePlan(t.Context(), client.Redrive{Filter: client.DeadFilter{Consumer: "work"}})
+	if err != nil || plan.Matched != 5 || plan.Redrive != nil || len(plan.Sets) != 1 || plan.Sets[0] != (client.RedriveSet{Stream: "ORDERS", Consumer: "work", Messages: 5}) {
+		t.Errorf("the plan is %+v, %v", plan, err)
+	}
+	state, err := q.Redrive(t.Context(), client.Redrive{Sequence: 2})
+	if err != nil || state.Done != 1 || state.Failed != 0 || state.Ended == nil || state.To != "consumer" {
+		t.Errorf("one: %+v, %v", state, err)
+	}
+	if plan, err = q.RedriveStart(t.Context(), client.Redrive{Rate: 1, ToSubject: true}); err != nil || plan.Redrive == nil || plan.Matched != 4 {
+		t.Fatalf("all: %+v, %v", plan, err)
+	}
+	var refused *client.Error
+	if _, err := q.Redrive(t.Context(), client.Redrive{}); !errors.As(err, &refused) || refused.Code != 11012 {
+		t.Errorf("a second one: got %v", err)
+	}
+	stopped, err := q.RedriveStop(t.Context())
+	if err != nil || !stopped.Stopped || stopped.To != "subject" || stopped.Rate != 1 || stopped.Done > 2 {
+		t.Errorf("stopped: %+v, %v", stopped, err)
+	}
+	if _, err := q.RedriveStop(t.Context()); !errors.As(err, &refused) || refused.Code != 11013 {
+		t.Errorf("stopped again: got %v", err)
+	}
+	info, err := q.Info(t.Context())
+	if err != nil || info.Redrive == nil || !info.Redrive.Stopped || info.Messages != 4-stopped.Done {
+		t.Errorf("the info says %+v, %v", info, err)
+	}
+	told := 0
+	state, err = q.Redrive(t.Context(), client.Redrive{Rate: 5, Progress: func(client.RedriveState) { told++ }})
+	if err != nil || state.Done != 4-stopped.Done || told == 0 {
+		t.Errorf("the rest: %+v, %v, told %d times", state, err, told)
+	}
+	if err := s.js.DeleteConsumer(t.Context(), "ORDERS", "work"); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := q.Redrive(t.Context(), client.Redrive{}); err != nil || state.Done != 0 {
+		t.Errorf("nothing is left: %+v, %v", state, err)
+	}
+}

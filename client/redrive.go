@@ -2,235 +2,136 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Redrive says which dead letters are put back.
+// Redrive says which dead letters are put back: that of a sequence, those that a filter means, or with neither all.
 type Redrive struct {
-	Filter DeadFilter
+	Sequence uint64
+	Filter   DeadFilter
+	// ToSubject lets everybody have them who consumes their subject. Otherwise only the consumer gets each that has given it up.
+	ToSubject bool
 	// Rate is how many a second at most, 0 for no limit.
 	Rate int
-	// Done is told after each one how many were put back; nil for nobody.
-	Done func(n int)
+	// Progress is told how far it is, a few times a second; nil for nobody.
+	Progress func(RedriveState)
 }
 
-// redriveConsumer is the consumer of a dead-letter stream whose messages are put back.
-const redriveConsumer = "runnel-redrive"
+// RedrivePlan is what a redrive would put back.
+type RedrivePlan struct {
+	// Matched is how many dead letters are meant. More is set when only the first ones were looked at.
+	Matched int          `json:"matched"`
+	More    bool         `json:"more,omitempty"`
+	Sets    []RedriveSet `json:"sets,omitempty"`
+	// Redrive is the one that has begun, nil in a dry run, and if none is meant.
+	Redrive *RedriveState `json:"redrive,omitempty"`
+}
 
-// redriveWait is how long a letter that is being put back is nobody else's, and fetchWait how long the end is waited for.
-const (
-	redriveWait = 30 * time.Second
-	fetchWait   = time.Second
-)
+// RedriveSet is how many of the dead letters that are meant come from one place. Error says why they cannot be put back there as
+// things are; they would stay.
+type RedriveSet struct {
+	Stream   string `json:"stream"`
+	Consumer string `json:"consumer"`
+	Messages int    `json:"messages"`
+	Error    *Error `json:"error,omitempty"`
+}
 
-// Redrive publishes dead letters with their former subjects, and takes them out of it. Publishing and
-// acknowledging are one step, so each is put back once, however often this is stopped, by an error, a crash or the context, and
-// begun again: it goes on where it was, with the filter that it was begun with. It returns how many it has put back.
+// RedriveState is what has come of a redrive so far.
+type RedriveState struct {
+	Sequence uint64     `json:"seq,omitempty"`
+	Filter   DeadFilter `json:"filter,omitzero"`
+	To       string     `json:"to"` // consumer or subject
+	Rate     int        `json:"rate,omitempty"`
+	Started  time.Time  `json:"started"`
+	Ended    *time.Time `json:"ended,omitempty"`   // nil as long as it runs
+	Stopped  bool       `json:"stopped,omitempty"` // it was ended by RedriveStop
+	// Stopping is set when it is to end, but first has to find out whether what it was about to put back is there.
+	Stopping bool `json:"stopping,omitempty"`
+	// Done is how many were put back, Left how many are still to be, as far as the server has looked, and Failed how many cannot
+	// be and stay.
+	Done   uint64 `json:"done"`
+	Left   uint64 `json:"left"`
+	Failed uint64 `json:"failed"`
+	// Error says why the last one cannot be put back, or what it waits for.
+	Error string `json:"error,omitempty"`
+}
+
+// redrivePause is how long it takes to ask for progress again.
+const redrivePause = 200 * time.Millisecond
+
+// RedrivePlan says what a redrive would put back, without doing it.
+func (d *DLQ) RedrivePlan(ctx context.Context, r Redrive) (*RedrivePlan, error) {
+	return d.redrive(ctx, &r, true)
+}
+
+// RedriveStart has the server put dead letters back, and does not wait for that. Each is put back once, whatever happens to the server,
+// which goes on where it was. They keep their headers, but for those that say why they were given up, and their attempts begin at 1.
 //
-// Everybody gets them who consumes the subject. They keep their headers but for those that would make a second one of them a
-// duplicate, or say why they were given up.
-func (d *DLQ) Redrive(ctx context.Context, r Redrive) (n int, err error) {
-	nc, stream := d.Conn, d.Stream
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return 0, fmt.Errorf("redrive %s: %w", stream, err)
-	}
-	s, err := js.Stream(ctx, stream)
-	if err != nil {
-		return 0, fmt.Errorf("redrive %s: %w", stream, err)
-	}
-	w := &driver{letters: d, stream: s, queue: s.CachedInfo().Config.Retention == jetstream.WorkQueuePolicy, rate: r.Rate}
-	c, err := w.begin(ctx, r.Filter)
-	if err != nil {
-		return 0, fmt.Errorf("redrive %s: %w", stream, err)
-	}
-	for {
-		batch, err := c.Fetch(1, jetstream.FetchMaxWait(fetchWait))
-		if err != nil {
-			return n, fmt.Errorf("redrive %s: %w", stream, err)
-		}
-		none := true
-		for m := range batch.Messages() {
-			none = false
-			if err := w.putBack(ctx, m); err != nil {
-				return n, fmt.Errorf("redrive %s: %w", stream, errors.Join(err, m.Nak()))
-			}
-			if n++; r.Done != nil {
-				r.Done(n)
-			}
-		}
-		if err := ctx.Err(); err != nil {
-			return n, fmt.Errorf("redrive %s: %w", stream, err)
-		}
-		if !none {
-			continue
-		}
-		if done, err := w.ended(ctx, c); err != nil || done {
-			return n, err
-		}
-	}
+// One redrive of a stream runs at a time. Another one is refused, with a [*Error] of code 11012; if no consumer is there any more that
+// would get what is meant, with 11015.
+func (d *DLQ) RedriveStart(ctx context.Context, r Redrive) (*RedrivePlan, error) {
+	return d.redrive(ctx, &r, false)
 }
 
-// driver puts the letters of one stream back.
-type driver struct {
-	letters *DLQ
-	stream  jetstream.Stream
-	queue   bool // what is acknowledged goes by itself
-	rate    int
-	last    time.Time
+// Redrive is RedriveStart, and waits for the end: it returns what has come of it. When the context ends before, the redrive goes on without
+// anybody who waits, and what is returned is how far it was.
+func (d *DLQ) Redrive(ctx context.Context, r Redrive) (RedriveState, error) {
+	plan, err := d.RedriveStart(ctx, r)
+	if err != nil || plan.Redrive == nil {
+		return RedriveState{}, err
+	}
+	state := *plan.Redrive
+	for state.Ended == nil {
+		select {
+		case <-ctx.Done():
+			return state, fmt.Errorf("wait for the redrive of %s, which goes on: %w", d.Stream, ctx.Err())
+		case <-time.After(redrivePause):
+		}
+		info, err := d.Info(ctx)
+		switch {
+		case errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrNoResponders):
+			continue // nobody leads the stream for now; who will goes on
+		case err != nil:
+			return state, err
+		case info.Redrive == nil || !info.Redrive.Started.Equal(state.Started):
+			return state, nil // it has ended, and who has ended it leads no more
+		}
+		if state = *info.Redrive; r.Progress != nil {
+			r.Progress(state)
+		}
+	}
+	return state, nil
 }
 
-// begin returns the consumer: the one that is there, if that was begun before and not ended. What it has acknowledged goes first,
-// if it is still there.
-func (d *driver) begin(ctx context.Context, f DeadFilter) (jetstream.Consumer, error) {
-	c, err := d.stream.Consumer(ctx, redriveConsumer)
-	if err == nil {
-		return c, d.sweep(ctx, c, f)
+// RedriveStop ends the redrive that runs, and returns what has come of it. What is not put back stays. If none runs the error is a
+// [*Error] of code 11013.
+func (d *DLQ) RedriveStop(ctx context.Context) (RedriveState, error) {
+	var answer struct {
+		Redrive RedriveState `json:"redrive"`
 	}
-	if !errors.Is(err, jetstream.ErrConsumerNotFound) {
+	err := ask(ctx, d.Conn, "DLQ.STOP."+d.Stream, nil, &answer)
+	return answer.Redrive, err
+}
+
+func (d *DLQ) redrive(ctx context.Context, r *Redrive, dry bool) (*RedrivePlan, error) {
+	request := struct {
+		Sequence uint64     `json:"seq,omitempty"`
+		Filter   DeadFilter `json:"filter,omitzero"`
+		All      bool       `json:"all,omitempty"`
+		To       string     `json:"to,omitempty"`
+		Rate     int        `json:"rate,omitempty"`
+		DryRun   bool       `json:"dry_run,omitempty"`
+	}{r.Sequence, r.Filter, r.Sequence == 0 && r.Filter == DeadFilter{}, "", r.Rate, dry}
+	if r.ToSubject {
+		request.To = "subject"
+	}
+	plan := &RedrivePlan{}
+	if err := ask(ctx, d.Conn, "DLQ.REDRIVE."+d.Stream, request, plan); err != nil {
 		return nil, err
 	}
-	cfg := jetstream.ConsumerConfig{
-		Durable: redriveConsumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: redriveWait, FilterSubject: f.Subject, MaxAckPending: 1,
-	}
-	if filter := filterOf(f); filter != "" {
-		if d.queue {
-			return nil, errors.New("a work queue cannot be filtered by stream, consumer or reason, since what does not match would go: filter by subject, or not at all")
-		}
-		cfg.Metadata = map[string]string{"runnel.filter": filter}
-	}
-	return d.stream.CreateConsumer(ctx, cfg)
-}
-
-// filterOf returns the content filter for what a DeadFilter says beside the subject, empty for nothing.
-func filterOf(f DeadFilter) string {
-	want := map[string][]string{}
-	for name, value := range map[string]string{"Runnel-Dead-Stream": f.Stream, "Runnel-Dead-Consumer": f.Consumer, "Runnel-Dead-Reason": f.Reason} {
-		if value != "" {
-			want[name] = []string{value}
-		}
-	}
-	if len(want) == 0 {
-		return ""
-	}
-	text, err := json.Marshal(map[string]any{"headers": want})
-	if err != nil {
-		return ""
-	}
-	return string(text)
-}
-
-// sweep deletes letters that were put back, and were about to be deleted when that was stopped.
-func (d *driver) sweep(ctx context.Context, c jetstream.Consumer, f DeadFilter) error {
-	floor := c.CachedInfo().AckFloor.Stream
-	if d.queue || floor == 0 {
-		return nil
-	}
-	for letter, err := range d.letters.All(ctx, f) {
-		if err != nil {
-			return err
-		}
-		if letter.Sequence > floor {
-			break
-		}
-		if err := d.remove(ctx, letter.Sequence); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (d *driver) remove(ctx context.Context, sequence uint64) error {
-	if err := d.stream.DeleteMsg(ctx, sequence); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
-		return err
-	}
-	return nil
-}
-
-// putBack publishes a letter with its acknowledgement, and deletes it.
-func (d *driver) putBack(ctx context.Context, m jetstream.Msg) error {
-	about, err := m.Metadata()
-	if err != nil {
-		return err
-	}
-	subject := m.Headers().Get("Runnel-Dead-Subject")
-	switch {
-	case subject == "" && d.queue:
-		return fmt.Errorf("message %d is no dead letter: take it out of the stream first", about.Sequence.Stream)
-	case subject == "":
-		return m.Ack() // it stays, and is passed over
-	}
-	if err := d.pace(ctx); err != nil {
-		return err
-	}
-	out := nats.NewMsg(subject)
-	out.Data, out.Header = m.Data(), back(m.Headers())
-	out.Header.Set("Runnel-Ack", m.Reply())
-	answer, err := d.letters.Conn.RequestMsgWithContext(ctx, out)
-	if err != nil {
-		return fmt.Errorf("message %d: %w", about.Sequence.Stream, err)
-	}
-	var ack struct {
-		Error *Error `json:"error"`
-	}
-	if err := json.Unmarshal(answer.Data, &ack); err != nil {
-		return fmt.Errorf("message %d: the answer: %w", about.Sequence.Stream, err)
-	}
-	if ack.Error != nil {
-		return fmt.Errorf("message %d: %w", about.Sequence.Stream, ack.Error)
-	}
-	if d.queue {
-		return nil
-	}
-	return d.remove(ctx, about.Sequence.Stream)
-}
-
-// back returns the headers that a letter is put back with.
-func back(h nats.Header) nats.Header {
-	out := nats.Header{}
-	for name, values := range h {
-		switch {
-		case strings.HasPrefix(name, "Runnel-Dead-"), strings.HasPrefix(name, "Runnel-Producer"), strings.HasPrefix(name, "Nats-Expected-"),
-			strings.HasPrefix(name, "Nats-Batch-"), name == nats.MsgIdHdr, name == "Runnel-Ack":
-		default:
-			out[name] = values
-		}
-	}
-	return out
-}
-
-// pace waits until the rate allows another one.
-func (d *driver) pace(ctx context.Context) error {
-	if d.rate <= 0 {
-		return nil
-	}
-	wait := time.Until(d.last.Add(time.Second / time.Duration(d.rate)))
-	if wait > 0 {
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	d.last = time.Now()
-	return nil
-}
-
-// ended reports whether nothing is left, and ends it then.
-func (d *driver) ended(ctx context.Context, c jetstream.Consumer) (bool, error) {
-	info, err := c.Info(ctx)
-	if err != nil {
-		return false, err
-	}
-	if info.NumPending > 0 || info.NumAckPending > 0 {
-		return false, nil
-	}
-	return true, d.stream.DeleteConsumer(ctx, redriveConsumer)
+	return plan, nil
 }

@@ -24,7 +24,9 @@ type dlqFlags struct {
 	sequence uint64
 	limit    int
 	rate     int
+	to       string
 	dry, all bool
+	detach   bool
 }
 
 func (f *dlqFlags) register(flags *flag.FlagSet) {
@@ -33,10 +35,12 @@ func (f *dlqFlags) register(flags *flag.FlagSet) {
 	flags.StringVar(&f.filter.Consumer, "consumer", "", "only what this `consumer` has given up")
 	flags.StringVar(&f.filter.Reason, "reason", "", "only what was given up for this `reason`")
 	flags.StringVar(&f.filter.Subject, "subject", "", "only what has a subject that this `pattern` matches")
-	flags.Uint64Var(&f.sequence, "seq", 0, "show from this `sequence` on, or discard this one")
+	flags.Uint64Var(&f.sequence, "seq", 0, "show from this `sequence` on, or put back or discard this one")
 	flags.IntVar(&f.limit, "limit", 50, "show this `number` at most")
-	flags.BoolVar(&f.all, "all", false, "discard all that the filter means, or the whole stream")
+	flags.BoolVar(&f.all, "all", false, "put back or discard all dead letters of the stream")
 	flags.BoolVar(&f.dry, "dry-run", false, "only say how many would be discarded or put back")
+	flags.StringVar(&f.to, "to", "consumer", "put back to the `consumer` alone that has given it up, or to the subject, for all consumers")
+	flags.BoolVar(&f.detach, "detach", false, "do not wait for the end of a redrive")
 	flags.IntVar(&f.rate, "rate", 0, "put this `number` back each second at most; 0 for no limit")
 }
 
@@ -55,11 +59,11 @@ func dlqCommand(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	}
 	what, about := rest[0], rest[1:]
 	run, known := map[string]func(context.Context, *nats.Conn, string, io.Writer) error{
-		"ls": f.list, "show": f.show, "redrive": f.redrive, "discard": f.discard,
+		"ls": f.list, "show": f.show, "redrive": f.redrive, "stop": f.stop, "discard": f.discard,
 	}[what]
 	switch {
 	case !known:
-		return fail(stderr, fmt.Errorf("dlq %s: there is ls, show, redrive and discard", what))
+		return fail(stderr, fmt.Errorf("dlq %s: there is ls, show, redrive, stop and discard", what))
 	case what == "ls" && len(about) > 0, what != "ls" && len(about) != 1:
 		return fail(stderr, fmt.Errorf("dlq %s: runnel dlq -h says how it is written", what))
 	case f.limit < 1:
@@ -160,29 +164,102 @@ func deadTable(letters []client.DeadLetter, more bool) []byte {
 	return b.Bytes()
 }
 
-// redrive puts dead letters back. It may be interrupted: the consumer that it works with stays, and the next one goes on there. So
-// the number is that of this time.
+// redrive has the server put dead letters back, and shows how far it is. Whoever interrupts that only stops looking.
 func (f *dlqFlags) redrive(ctx context.Context, nc *nats.Conn, stream string, stdout io.Writer) error {
-	if f.sequence != 0 {
-		return errors.New("dlq redrive: --seq is for show and discard; --subject and the other filters say which are put back")
+	switch {
+	case f.sequence == 0 && f.filter == (client.DeadFilter{}) && !f.all:
+		return errors.New("dlq redrive: say which: --seq, a filter such as --consumer, or --all")
+	case f.to != "consumer" && f.to != "subject":
+		return fmt.Errorf("dlq redrive: --to %s: it is consumer or subject", f.to)
 	}
-	what := "put back"
-	// How many it would be is the same question as for discard: what the filter means now.
-	n, err := 0, error(nil)
+	r := client.Redrive{Sequence: f.sequence, Filter: f.filter, ToSubject: f.to == "subject", Rate: f.rate}
+	if f.dry || f.detach {
+		return f.plan(ctx, nc, stream, r, stdout)
+	}
+	told := time.Now()
+	r.Progress = func(s client.RedriveState) {
+		if !f.asJSON && s.Ended == nil && time.Since(told) >= time.Second {
+			told = time.Now()
+			fmt.Fprintln(stdout, redriveLine(&s))
+		}
+	}
+	state, err := f.of(nc, stream).Redrive(ctx, r)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s; it goes on: runnel dlq stop %s ends it", redriveLine(&state), stream)
+	case err != nil:
+		return err
+	case f.asJSON:
+		return writeJSON(stdout, state)
+	}
+	_, err = fmt.Fprintln(stdout, redriveLine(&state))
+	return err
+}
+
+// plan says what a redrive puts back, or would.
+func (f *dlqFlags) plan(ctx context.Context, nc *nats.Conn, stream string, r client.Redrive, stdout io.Writer) error {
+	ctx, cancel := f.bounded(ctx)
+	defer cancel()
+	ask, what := f.of(nc, stream).RedriveStart, "being put back"
 	if f.dry {
-		what = "would be put back"
-		n, err = f.of(nc, stream).Discard(ctx, 0, f.filter, true)
-	} else { // without the bound of one question: it takes as long as it takes
-		n, err = f.of(nc, stream).Redrive(ctx, client.Redrive{Filter: f.filter, Rate: f.rate})
+		ask, what = f.of(nc, stream).RedrivePlan, "would be put back"
 	}
-	if err != nil {
-		return fmt.Errorf("%s %s, then: %w", plural(n, "dead letter"), what, err)
+	plan, err := ask(ctx, r)
+	switch {
+	case err != nil:
+		return err
+	case f.asJSON:
+		return writeJSON(stdout, plan)
 	}
-	if f.asJSON {
-		return writeJSON(stdout, map[string]int{"redriven": n})
+	var b bytes.Buffer
+	least := ""
+	if plan.More {
+		least = "at least "
 	}
-	fmt.Fprintf(stdout, "%s %s\n", plural(n, "dead letter"), what)
-	return nil
+	fmt.Fprintf(&b, "%s%s %s\n", least, plural(plan.Matched, "dead letter"), what)
+	for i := range plan.Sets {
+		if s := &plan.Sets[i]; s.Error != nil {
+			fmt.Fprintf(&b, "but not %s: %s\n", plural(s.Messages, "dead letter"), s.Error.Description)
+		}
+	}
+	_, err = stdout.Write(b.Bytes())
+	return err
+}
+
+// stop ends a redrive.
+func (f *dlqFlags) stop(ctx context.Context, nc *nats.Conn, stream string, stdout io.Writer) error {
+	ctx, cancel := f.bounded(ctx)
+	defer cancel()
+	state, err := f.of(nc, stream).RedriveStop(ctx)
+	switch {
+	case err != nil:
+		return err
+	case f.asJSON:
+		return writeJSON(stdout, state)
+	}
+	_, err = fmt.Fprintln(stdout, redriveLine(&state))
+	return err
+}
+
+// redriveLine says how far a redrive is.
+func redriveLine(s *client.RedriveState) string {
+	line := plural(int(s.Done), "dead letter") + " put back"
+	if s.Ended == nil && s.Left > 0 {
+		line += fmt.Sprintf(", %d left", s.Left)
+	}
+	if s.Failed > 0 {
+		line += fmt.Sprintf(", %d stay", s.Failed)
+	}
+	if s.Error != "" {
+		line += ": " + s.Error
+	}
+	switch {
+	case s.Stopping:
+		line += " (to be stopped)"
+	case s.Stopped:
+		line += " (stopped)"
+	}
+	return line
 }
 
 // discard throws dead letters away. There is no way back, so somebody has to say which, and can ask before how many these are.

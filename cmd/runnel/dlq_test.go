@@ -73,16 +73,18 @@ func TestDLQ(t *testing.T) {
 			t.Fatal(err)
 		}
 		said("1 dead letter discarded", "discard", "--seq", "2")
-		said("3 dead letters would be put back", "redrive", "--dry-run")
-		if !queue {
-			said("0 dead letters put back", "redrive", "--reason", "expired")
-			said("3 dead letters put back", "redrive", "--reason", "terminated", "--consumer", name)
-		} else {
-			_, complaint := ran(t, 1, "dlq", "redrive", cfg.Name, "--url", url, "--reason", "terminated")
-			if !strings.Contains(complaint, "a work queue cannot be filtered") {
-				t.Errorf("a work queue with a filter: got %q", complaint)
-			}
-			said("3 dead letters put back", "redrive", "--rate", "1000")
+		said("3 dead letters would be put back", "redrive", "--dry-run", "--all")
+		said("0 dead letters put back", "redrive", "--reason", "expired")
+		said("1 dead letter put back", "redrive", "--seq", "1", "--to", "subject")
+		said("1 dead letter being put back", "redrive", "--seq", "3", "--detach")
+		servertest.Eventually(t, "the end of that", func() bool {
+			text, _ := ran(t, 0, "dlq", "redrive", cfg.Name, "--url", url, "--all", "--dry-run")
+			return text == "1 dead letter would be put back\n"
+		})
+		text, _ = ran(t, 0, "dlq", "redrive", cfg.Name, "--url", url, "--reason", "terminated", "--consumer", name, "--rate", "1000", "--json")
+		var state client.RedriveState
+		if err := json.Unmarshal([]byte(text), &state); err != nil || state.Done != 1 || state.Failed != 0 || state.Ended == nil || state.Rate != 1000 {
+			t.Errorf("redrive as JSON: got %v\n%s", err, text)
 		}
 		after, err := js.StreamInfo("ORDERS")
 		if err != nil || after.State.Msgs != before.State.Msgs+3 {
@@ -91,12 +93,15 @@ func TestDLQ(t *testing.T) {
 		said("0 dead letters discarded", "discard", "--all")
 	}
 	for args, want := range map[string]string{
-		"dlq discard DEAD":         "say which",
-		"dlq bury DEAD":            "there is ls, show, redrive and discard",
-		"dlq show":                 "runnel dlq -h",
-		"dlq show DEAD --limit 0":  "must be above 0",
-		"dlq show NONE":            "stream not found",
-		"dlq redrive DEAD --seq 3": "--seq is for show and discard",
+		"dlq discard DEAD":                 "say which",
+		"dlq bury DEAD":                    "there is ls, show, redrive, stop and discard",
+		"dlq show":                         "runnel dlq -h",
+		"dlq show DEAD --limit 0":          "must be above 0",
+		"dlq show NONE":                    "stream not found",
+		"dlq redrive DEAD":                 "say which",
+		"dlq redrive DEAD --all --to moon": "it is consumer or subject",
+		"dlq stop DEAD":                    "no redrive of stream DEAD runs",
+		"dlq redrive DEAD --seq 3":         "message 3 is none",
 	} {
 		if _, complaint := ran(t, 1, append(strings.Fields(args), "--url", url)...); !strings.Contains(complaint, want) {
 			t.Errorf("%s: got %q, want %q", args, complaint, want)
