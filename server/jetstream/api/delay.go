@@ -40,7 +40,6 @@ const (
 // is due, nil for never. Next is where to go on, 0 at the end.
 type DelayListAnswer struct {
 	Response
-	Stream   string     `json:"stream"`
 	Messages uint64     `json:"messages"`
 	First    *time.Time `json:"first,omitempty"`
 	Delayed  []Delayed  `json:"delayed"`
