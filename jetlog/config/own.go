@@ -12,14 +12,14 @@ import (
 	"runnel/jetlog/retry"
 )
 
-// ownPrefix is what keys of metadata begin with that ask us for something. One that we do not know is refused: what it
-// asks for cannot be left out silently.
+// ownPrefix is what keys of metadata begin with that ask us for something, in small letters. One that we do not know is refused, in whatever
+// letters it is written: what it asks for cannot be left out silently.
 const ownPrefix = "runnel."
 
 // foreignKey returns the first key, in their order, that begins with ownPrefix and is none of those known.
 func foreignKey(metadata map[string]string, known ...string) string {
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
-		if strings.HasPrefix(key, ownPrefix) && !slices.Contains(known, key) {
+		if len(key) >= len(ownPrefix) && strings.EqualFold(key[:len(ownPrefix)], ownPrefix) && !slices.Contains(known, key) {
 			return key
 		}
 	}
@@ -98,5 +98,34 @@ func (c *Consumer) checkOwn(stream *Stream) error {
 	if err == nil && own.DeadLetter == stream.Name && own.DeadLetter != "" {
 		return refuseOwn(MetadataDeadLetter, "needs another stream than the consumer's own")
 	}
+	if err == nil && own.Key != nil {
+		return c.checkKey(own.Key, stream)
+	}
 	return err
+}
+
+// checkKey refuses a key that no message can have, since their subjects have fewer tokens than it asks for: then nothing would be in
+// order. What has no key among others is nobody's mistake.
+func (c *Consumer) checkKey(key *keyed.Expression, stream *Stream) error {
+	patterns := c.FilterSubjects
+	switch {
+	case c.FilterSubject != "":
+		patterns = []string{c.FilterSubject}
+	case len(patterns) == 0 && stream.Mirror == nil && len(stream.Sources) == 0 && stream.SubjectTransform == nil:
+		patterns = stream.Subjects
+	}
+	if len(patterns) == 0 {
+		return nil // nobody knows the subjects
+	}
+	most := ""
+	for _, p := range patterns {
+		if strings.HasSuffix(p, ">") || strings.Count(p, ".") >= key.Tokens()-1 {
+			return nil
+		}
+		if most == "" || strings.Count(p, ".") > strings.Count(most, ".") {
+			most = p
+		}
+	}
+	return refuseOwn(MetadataKey, "asks for token "+strconv.Itoa(key.Tokens())+" of the subject, and there is no message with so many: "+
+		strconv.Quote(most)+" has "+strconv.Itoa(strings.Count(most, ".")+1)+"; take a smaller number")
 }

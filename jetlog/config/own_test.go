@@ -15,6 +15,7 @@ func TestOwnMetadata(t *testing.T) {
 		`{"runnel":"x","my.runnel.y":"z"}`: "",
 		`{"runnel.sync":"sometimes"}`:      `"sometimes"`,
 		`{"runnel.snyc":"os"}`:             `"runnel.snyc"`,
+		`{"RUNNEL.sync":"os"}`:             `"RUNNEL.sync"`,
 		`{"runnel.b":"","runnel.a":""}`:    `"runnel.a"`,
 	} {
 		s := decode[config.Stream](t, `{"name":"S","metadata":`+given+`}`)
@@ -24,10 +25,37 @@ func TestOwnMetadata(t *testing.T) {
 	}
 }
 
+// A key is refused that no message can have, as far as the subjects are known.
+func TestKeyOfSubjects(t *testing.T) {
+	for _, c := range []struct{ stream, filter, key, wrong string }{
+		{`"subjects":["o.*.*"]`, ``, "token:3", ""},
+		{`"subjects":["o.*.*"]`, ``, "token:4", `"runnel.key" asks for token 4 of the subject, and there is no message with so many: "o.*.*" has 3`},
+		{`"subjects":["o","o.*"]`, ``, "tokens:1-3", `"o.*" has 2`},
+		{`"subjects":["o","o.>"]`, ``, "token:9", ""},
+		{`"subjects":["o","o.*"]`, ``, "token:2", ""},
+		{`"subjects":["o.>"]`, `"filter_subject":"o.x",`, "token:3", `"o.x" has 2`},
+		{`"subjects":["o.>"]`, `"filter_subjects":["o.x","o.y.z"],`, "token:3", ""},
+		{`"subjects":["o.>"]`, `"filter_subjects":["o.x","o.y"],`, "token:3", `"o.x" has 2`},
+		{`"subjects":["o"],"sources":[{"name":"T"}]`, ``, "token:3", ""},
+		{`"mirror":{"name":"T"}`, ``, "token:3", ""},
+		{`"subjects":["o"],"subject_transform":{"src":"o","dest":"a.b.c"}`, ``, "token:3", ""},
+		{`"subjects":["o"]`, ``, "header:A", ""},
+		{`"subjects":["o"]`, ``, "json:a.b", ""},
+	} {
+		consumer := decode[config.Consumer](t, `{"name":"C","ack_policy":"explicit",`+c.filter+`"metadata":{"runnel.key":"`+c.key+`"}}`)
+		s := decode[config.Stream](t, `{"name":"S",`+c.stream+`}`)
+		_, err := consumer.Normalized(&s, config.Limits{}, false)
+		if c.wrong == "" && err != nil || c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)) {
+			t.Errorf("%s %s %s: got %v, want an error with %q", c.stream, c.filter, c.key, err, c.wrong)
+		}
+	}
+}
+
 func TestOwnMetadataOfConsumers(t *testing.T) {
 	const policy = `"metadata":{"runnel.retry":"exponential,min=1s"}`
 	for given, wrong := range map[string]string{
 		`{"ack_policy":"explicit","metadata":{"runnel.retries":"x"}}`:                                                           `"runnel.retries" is not known`,
+		`{"ack_policy":"explicit","metadata":{"Runnel.Key":"token:1"}}`:                                                         `"Runnel.Key" is not known`,
 		`{"ack_policy":"explicit",` + policy + `}`:                                                                              "",
 		`{"ack_policy":"explicit","metadata":{"runnel.retry":"often"}}`:                                                         "cannot be followed",
 		`{"ack_policy":"explicit","metadata":{"runnel.retry":""}}`:                                                              "cannot be followed",
@@ -60,7 +88,7 @@ func TestOwnMetadataOfConsumers(t *testing.T) {
 	} {
 		c := decode[config.Consumer](t, given)
 		c.Name = "C"
-		got, err := c.Normalized(stream(t, `{}`), config.Limits{}, false)
+		got, err := c.Normalized(stream(t, `{"subjects":["s.>"]}`), config.Limits{}, false)
 		if wrong == "" && err != nil || wrong != "" && (err == nil || !strings.Contains(err.Error(), wrong)) {
 			t.Errorf("%s: got %v, want an error with %q", given, err, wrong)
 			continue

@@ -139,6 +139,9 @@ func (e Expression) String() string { return e.text }
 // NeedsBody reports whether the key is in the body, so that who asks for it must have that at hand.
 func (e Expression) NeedsBody() bool { return e.source == inBody }
 
+// Tokens returns how many tokens a subject needs for its message to have a key, 0 if the key is not in the subject.
+func (e Expression) Tokens() int { return e.to }
+
 // Key appends the key of a message to dst. It is false, and dst as it was, if the message has none.
 func (e Expression) Key(dst []byte, subject string, header, body []byte) ([]byte, bool) {
 	switch e.source {
