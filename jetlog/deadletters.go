@@ -28,6 +28,7 @@ func (c *Consumer) keepLetters(asked bool, now int64, box uint64) {
 	switch {
 	case asked && c.letters == nil:
 		c.letters = letters.New(box)
+		c.acks.Once() // last deliveries are in snapshots with letters only: a replica that was restored does not know them
 		for _, seq := range c.exhausted {
 			c.letters.Add(letters.Letter{Sequence: seq, Consumer: c.delivered.Consumer + 1, Reason: letters.MaxDeliver, Time: now})
 		}

@@ -40,6 +40,9 @@ func (c *modelConsumer) adoptLetters() {
 	switch {
 	case c.lettering() && c.letters == nil:
 		c.letters, c.lastLetter = map[uint64]letters.Letter{}, 0
+		for _, w := range c.waiting {
+			w.last = w.first // a snapshot did not know better
+		}
 		for _, seq := range slices.Sorted(maps.Keys(c.exhausted)) {
 			c.bury(seq, letters.MaxDeliver, "")
 		}

@@ -23,7 +23,7 @@ var (
 )
 
 // knownSeeds once failed.
-var knownSeeds = []uint64{1075, 1319, 5887, 20040}
+var knownSeeds = []uint64{503, 1075, 1319, 1771, 3202, 5887, 20040}
 
 // TestModel gives random commands to a stream and to the model, and compares them after each. A
 // second replica gets the same commands encoded, and is replaced by a restored one now and then. Some

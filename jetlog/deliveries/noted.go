@@ -34,6 +34,9 @@ func (t *Table) Wake() {
 // Again notes when a message was delivered that was delivered before.
 func (t *Table) Again(d *Delivery, now int64) { t.notes.Again(d.Sequence, now) }
 
+// Once forgets when messages were delivered last, as if each had been delivered once.
+func (t *Table) Once() { t.notes.Once() }
+
 // Noted returns what is noted of a message, the zero value for nothing.
 func (t *Table) Noted(seq uint64) notes.Note {
 	n, _ := t.notes.Get(seq)

@@ -40,6 +40,17 @@ func (t *Table) Again(seq uint64, now int64) {
 	}
 }
 
+// Once forgets that messages were delivered further times.
+func (t *Table) Once() {
+	if t == nil {
+		return
+	}
+	for seq, n := range t.of {
+		n.Last = n.First
+		t.of[seq] = n
+	}
+}
+
 // Rest sets whether a message rests. Nothing is noted of one that is not known.
 func (t *Table) Rest(seq uint64, resting bool) {
 	n, known := t.Get(seq)

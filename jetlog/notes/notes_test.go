@@ -1,6 +1,7 @@
 package notes_test
 
 import (
+	"maps"
 	"math/rand/v2"
 	"testing"
 
@@ -15,6 +16,10 @@ func TestTable(t *testing.T) {
 	for now := range int64(20000) {
 		seq := uint64(rng.IntN(50))
 		_, known := first[seq]
+		if rng.IntN(100) == 0 {
+			table.Once()
+			maps.Copy(last, first)
+		}
 		switch rng.IntN(5) {
 		case 0:
 			if !known {
@@ -52,6 +57,7 @@ func TestNil(t *testing.T) {
 	table.Begin(1, 2)
 	table.Rest(1, true)
 	table.End(1)
+	table.Once()
 	if n, known := table.Get(1); known || n != (notes.Note{}) || table.Len() != 0 || table.Resting() != 0 {
 		t.Errorf("the nil table has %+v", n)
 	}
