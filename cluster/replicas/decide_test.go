@@ -83,7 +83,8 @@ func TestTurn(t *testing.T) {
 		want       time.Duration
 	}{
 		{"the first", 0, false, nil, 0},
-		{"the first, in case there is a leader nobody knows yet", 0, true, nil, 1000 * ms},
+		{"the first, who asks the others before", 0, true, nil, 0},
+		{"the second, who asks the others before", 1, true, nil, 500 * ms},
 		{"the second", 1, false, nil, 1500 * ms},
 		{"the second, the first has tried", 1, false, []time.Duration{250 * ms}, 500 * ms},
 		{"the third", 2, false, nil, 3000 * ms},

@@ -31,8 +31,11 @@ type watch struct {
 }
 
 const (
-	// leaderlessTime is how long a group may be without a leader before somebody campaigns.
-	leaderlessTime = time.Second
+	// A group that has had no leader since this server began may have one of whom it has not heard. So for canvassTime the others are
+	// asked first, canvassEvery, whether they would vote for this replica, the voters one after the other by canvassTurn.
+	canvassTime  = 2 * time.Second
+	canvassEvery = 500 * time.Millisecond
+	canvassTurn  = 300 * time.Millisecond
 	// turn is how long each voter leaves the campaign to the one before it, which may be slow: two that campaign at the same time
 	// wait for their election timeouts. Once that one has tried, it is tryTime that it has to win.
 	turn    = 1500 * time.Millisecond
@@ -90,7 +93,7 @@ func (h *Replicas) look(now time.Time) {
 		h.lap = lap{}
 	}
 	for _, r := range h.list() {
-		if g, due := r.group.Load(), all || r.id%laps == uint64(h.lap.n); g != nil && (due || r.watch.alarmed()) {
+		if g, due := r.group.Load(), all || r.id%laps == uint64(h.lap.n); g != nil && (due || r.watch.alarmed() || g.Leader() == "") {
 			led := r.look(now, g, &reach)
 			if due {
 				h.lap.count(led, r.preferred.Load())
@@ -207,8 +210,21 @@ func (r *replica) lookForLeader(now time.Time, g *group.Group, leader string, re
 	if now.Before(w.next) {
 		return
 	}
+	if leader == "" && now.Sub(w.missing) < canvassTime {
+		w.next = now.Add(canvassEvery)
+		r.h.spawn(func() {
+			if g.Canvass(r.h.ctx) {
+				r.campaign(g, leader)
+			}
+		})
+		return
+	}
 	w.tries++
 	w.next = now.Add(min(time.Second<<min(w.tries, 8), patience))
+	r.campaign(g, leader)
+}
+
+func (r *replica) campaign(g *group.Group, leader string) {
 	if err := g.Campaign(); err != nil {
 		r.h.logger.Debug("no campaign", "id", r.id, "error", err)
 		return
@@ -222,10 +238,11 @@ func (w *watch) wait(now time.Time, term uint64, leaderless bool, rank func() in
 	switch {
 	case w.missing.IsZero():
 		w.missing, w.place, w.term = now, rank(), term
-		w.next = now.Add(time.Duration(w.place) * turn)
+		each := turn
 		if leaderless {
-			w.next = w.next.Add(leaderlessTime)
+			each = canvassTurn
 		}
+		w.next = now.Add(time.Duration(w.place) * each)
 	case w.tries == 0 && w.place > 0 && term > w.term:
 		w.place, w.term = w.place-1, term
 		w.next = now.Add(tryTime + time.Duration(w.place)*turn)

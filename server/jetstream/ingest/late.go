@@ -105,10 +105,10 @@ func (l *late) close() {
 // stream was led here, and is not any more. The bytes of reply are free again when it returns.
 func (g *Ingest) Refuse(a *accounts.Account, reply []byte) { g.late.add(a, string(reply)) }
 
-// undone tells the publisher of a message which the log has not taken, if that is sure: the stream is not led here any more.
+// undone tells the publisher of a message, or of the last of a batch, which the log has not taken, if that is sure: the stream is not led here any more.
 func (s *Stream) undone(r *record) {
 	switch {
-	case r.batch != nil || !errors.Is(r.err, store.ErrNotLeader):
+	case !errors.Is(r.err, store.ErrNotLeader):
 	case errors.Is(r.err, store.ErrHandedOver):
 		s.ingest.soon.add(s.account, r.reply)
 	default:
