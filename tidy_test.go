@@ -177,7 +177,7 @@ var layers = []layer{
 	{"server/jetstream/deadletters", "headers jetlog/config jetlog/command jetlog/letters jetlog server/jetstream/api server/jetstream/chore server/jetstream/handover", ""},
 	{"server/jetstream/shown", "jetlog jetlog/command jetlog/config server/jetstream/api server/jetstream/delivery", ""},
 	{"server/jetstream/due", "jetlog jetlog/due jetlog/command jetlog/config server/jetstream/alarm server/jetstream/clock", ""},
-	{"server/jetstream/redrive", "subjects headers jetlog jetlog/command jetlog/config server/jetstream/api server/jetstream/chore server/jetstream/handover", ""},
+	{"server/jetstream/redrive", "subjects headers jetlog jetlog/letters jetlog/command jetlog/config server/jetstream/api server/jetstream/chore server/jetstream/handover", ""},
 	{"server/jetstream/own", "jetlog jetlog/command jetlog/config jetlog/store server/accounts server/jetstream/api server/jetstream/clustered server/jetstream/delivery server/jetstream/redrive", ""},
 	{"server/jetstream/delays", "subjects headers jetlog jetlog/command jetlog/config server/accounts server/jetstream/api server/jetstream/delivery server/jetstream/handover server/jetstream/own", nuid},
 	{"server/jetstream/lag", "jetlog jetlog/config server/jetstream/api server/jetstream/delivery server/jetstream/own server/jetstream/reads", ""},

@@ -77,23 +77,26 @@ type DeadFilter struct {
 
 // DeadLetter is a message that was given up.
 type DeadLetter struct {
-	Sequence uint64    // in the dead-letter stream
-	Time     time.Time // when it was put there
-	Subject  string    // the one that it had
-	Header   nats.Header
-	Data     []byte
-	Origin   Origin
+	Sequence uint64      `json:"seq"`     // in the dead-letter stream
+	Time     time.Time   `json:"time"`    // when it was put there
+	Subject  string      `json:"subject"` // the one that it had
+	Header   nats.Header `json:"header,omitempty"`
+	Data     []byte      `json:"data,omitempty"`
+	Origin   Origin      `json:"origin"`
 }
 
 // Origin is where a dead letter comes from, and why. It is read of the headers Runnel-Dead-*; what is not there is zero.
 type Origin struct {
-	Stream, Subject, Consumer string
-	Sequence                  uint64 // in Stream
-	Reason                    string
-	Error                     string    // what the handler has said, as with [Permanent]
-	Attempts                  int       // how often it was delivered
-	First, Last               time.Time // when it was first and last delivered
-	Given                     time.Time // when it was given up
+	Stream   string    `json:"stream"`
+	Subject  string    `json:"subject"`
+	Sequence uint64    `json:"seq"` // in Stream
+	Consumer string    `json:"consumer"`
+	Reason   string    `json:"reason"`
+	Error    string    `json:"error,omitempty"` // what the handler has said, as with [Permanent]
+	Attempts int       `json:"attempts"`        // how often it was delivered
+	First    time.Time `json:"first,omitzero"`  // when it was first and last delivered
+	Last     time.Time `json:"last,omitzero"`
+	Given    time.Time `json:"given,omitzero"` // when it was given up
 }
 
 // Get returns some dead letters without consuming them: from a sequence on, at most 256, and the sequence where to go on, 0 at

@@ -7,6 +7,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -22,6 +24,7 @@ type dlqFlags struct {
 	asking
 	filter   client.DeadFilter
 	sequence uint64
+	from     uint64
 	limit    int
 	rate     int
 	to       string
@@ -35,7 +38,8 @@ func (f *dlqFlags) register(flags *flag.FlagSet) {
 	flags.StringVar(&f.filter.Consumer, "consumer", "", "only what this `consumer` has given up")
 	flags.StringVar(&f.filter.Reason, "reason", "", "only what was given up for this `reason`")
 	flags.StringVar(&f.filter.Subject, "subject", "", "only what has a subject that this `pattern` matches")
-	flags.Uint64Var(&f.sequence, "seq", 0, "show from this `sequence` on, or put back or discard this one")
+	flags.Uint64Var(&f.sequence, "seq", 0, "the dead letter with this `sequence`: show all of it, put it back or discard it")
+	flags.Uint64Var(&f.from, "from", 0, "show from this `sequence` on")
 	flags.IntVar(&f.limit, "limit", 50, "show this `number` at most")
 	flags.BoolVar(&f.all, "all", false, "put back or discard all dead letters of the stream")
 	flags.BoolVar(&f.dry, "dry-run", false, "only say how many would be discarded or put back")
@@ -119,11 +123,14 @@ func (f *dlqFlags) of(nc *nats.Conn, stream string) *client.DLQ {
 	return &client.DLQ{Conn: nc, Stream: stream}
 }
 
-// show shows dead letters, from a sequence on. Nothing is consumed: whoever looks takes nothing from those who work on them.
+// show shows dead letters, or one of them with all that it has. Nothing is consumed: whoever looks takes nothing from those who work on them.
 func (f *dlqFlags) show(ctx context.Context, nc *nats.Conn, stream string, stdout io.Writer) error {
 	ctx, cancel := f.bounded(ctx)
 	defer cancel()
-	letters, next := []client.DeadLetter{}, max(f.sequence, 1)
+	if f.sequence != 0 {
+		return f.showOne(ctx, nc, stream, stdout)
+	}
+	letters, next := []client.DeadLetter{}, max(f.from, 1)
 	for next != 0 && len(letters) < f.limit {
 		var more []client.DeadLetter
 		var err error
@@ -140,6 +147,49 @@ func (f *dlqFlags) show(ctx context.Context, nc *nats.Conn, stream string, stdou
 	}
 	_, err := stdout.Write(deadTable(letters, next != 0))
 	return err
+}
+
+// showOne shows a dead letter with its headers and body.
+func (f *dlqFlags) showOne(ctx context.Context, nc *nats.Conn, stream string, stdout io.Writer) error {
+	letters, _, err := f.of(nc, stream).Get(ctx, f.sequence, client.DeadFilter{})
+	switch {
+	case err != nil:
+		return err
+	case len(letters) == 0 || letters[0].Sequence != f.sequence:
+		return fmt.Errorf("message %d of %s is no dead letter: runnel dlq show %s lists them", f.sequence, stream, stream)
+	case f.asJSON:
+		return writeJSON(stdout, letters[0])
+	}
+	_, err = stdout.Write(deadText(stream, &letters[0]))
+	return err
+}
+
+// deadText is all of a dead letter for people: where it comes from, why it is there, and then the message as it was.
+func deadText(stream string, l *client.DeadLetter) []byte {
+	var b bytes.Buffer
+	o := &l.Origin
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "Dead letter\t%d of %s, since %s\n", l.Sequence, stream, shortAge(time.Since(l.Time).Seconds()))
+	fmt.Fprintf(w, "From\tmessage %d of %s, on %s, given up by consumer %s\n", o.Sequence, o.Stream, o.Subject, o.Consumer)
+	fmt.Fprintf(w, "Reason\t%s\n", o.Reason)
+	if o.Error != "" {
+		fmt.Fprintf(w, "Error\t%s\n", o.Error)
+	}
+	fmt.Fprintf(w, "Attempts\t%d\n", o.Attempts)
+	if !o.First.IsZero() {
+		fmt.Fprintf(w, "Delivered\tfirst %s, last %s\n", o.First.Format(time.RFC3339), o.Last.Format(time.RFC3339))
+	}
+	_ = w.Flush() // a buffer takes everything
+	b.WriteByte('\n')
+	for _, name := range slices.Sorted(maps.Keys(l.Header)) {
+		for _, value := range l.Header[name] {
+			if !strings.HasPrefix(name, "Runnel-Dead-") {
+				fmt.Fprintf(&b, "%s: %s\n", name, value)
+			}
+		}
+	}
+	fmt.Fprintf(&b, "\n%s\n", l.Data)
+	return b.Bytes()
 }
 
 // deadTable is the table of dead letters. What a worker has said comes last, since it may be long; JSON has all of it, and the
@@ -159,7 +209,7 @@ func deadTable(letters []client.DeadLetter, more bool) []byte {
 	}
 	_ = w.Flush() // a buffer takes everything
 	if more {
-		fmt.Fprintf(&b, "\nThere may be more: --seq %d goes on.\n", letters[len(letters)-1].Sequence+1)
+		fmt.Fprintf(&b, "\nThere may be more: --from %d goes on.\n", letters[len(letters)-1].Sequence+1)
 	}
 	return b.Bytes()
 }

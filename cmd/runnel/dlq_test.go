@@ -54,10 +54,21 @@ func TestDLQ(t *testing.T) {
 		}
 		text, _ = ran(t, 0, "dlq", "show", cfg.Name, "--url", url, "--limit", "3")
 		if lines := strings.Split(text, "\n"); len(lines) != 7 || strings.Join(strings.Fields(lines[1])[:5], " ") != "1 orders.eu ORDERS."+name+" terminated 1" ||
-			!strings.Contains(text, "--seq 4 goes on") {
+			!strings.Contains(text, "--from 4 goes on") {
 			t.Errorf("show: got\n%s", text)
 		}
-		text, _ = ran(t, 0, "dlq", "show", cfg.Name, "--url", url, "--seq", "4", "--json")
+		text, _ = ran(t, 0, "dlq", "show", cfg.Name, "--url", url, "--seq", "2")
+		for _, part := range []string{"2 of " + cfg.Name, "message 2 of ORDERS, on orders.eu, given up by consumer " + name, "terminated", "Attempts     1\n"} {
+			if !strings.Contains(text, part) {
+				t.Errorf("show one: got\n%s\nwant %q in it", text, part)
+			}
+		}
+		var letter client.DeadLetter
+		text, _ = ran(t, 0, "dlq", "show", cfg.Name, "--url", url, "--seq", "3", "--json")
+		if err := json.Unmarshal([]byte(text), &letter); err != nil || letter.Sequence != 3 || !strings.Contains(text, `"attempts": 1`) {
+			t.Errorf("show one as JSON: got %v\n%s", err, text)
+		}
+		text, _ = ran(t, 0, "dlq", "show", cfg.Name, "--url", url, "--from", "4", "--json")
 		var letters []client.DeadLetter
 		if err := json.Unmarshal([]byte(text), &letters); err != nil || len(letters) != 1 || letters[0].Origin.Sequence != 4 {
 			t.Errorf("show as JSON: got %v\n%s", err, text)
@@ -98,6 +109,10 @@ func TestDLQ(t *testing.T) {
 		"dlq show":                         "runnel dlq -h",
 		"dlq show DEAD --limit 0":          "must be above 0",
 		"dlq show NONE":                    "stream not found",
+		"dlq show DEAD --seq 77":           "runnel dlq show DEAD lists them",
+		"dlq show DEAD --reason fitler":    `reason "fitler" is none of max_deliver, retry_limit, terminated, expired, filter`,
+		"dlq discard DEAD --subject a..b":  `subject "a..b" is no pattern`,
+		"dlq redrive DEAD --reason x":      `reason "x" is none`,
 		"dlq redrive DEAD":                 "say which",
 		"dlq redrive DEAD --all --to moon": "it is consumer or subject",
 		"dlq stop DEAD":                    "no redrive of stream DEAD runs",

@@ -29,8 +29,8 @@ type DeadStreamInfo struct {
 	Messages uint64     `json:"messages"`
 	Oldest   *time.Time `json:"oldest,omitempty"`
 	Seconds  float64    `json:"oldest_seconds,omitempty"`
-	// Waiting is how many were given up and are not there yet.
-	Waiting int `json:"waiting"`
+	// Waiting is how many were given up and are not there yet; only DLQ.LIST asks those who know.
+	Waiting int `json:"waiting,omitempty"`
 	// Consumers are those that give up into it, as "stream.consumer".
 	Consumers []string `json:"consumers,omitempty"`
 }

@@ -193,6 +193,9 @@ func Get(c *own.Call) (api.Answer, error) {
 	if err := c.Decode(&q); err != nil {
 		return nil, err
 	}
+	if err := redrive.Check(&q.Filter); err != nil {
+		return nil, err
+	}
 	if q.Limit <= 0 || q.Limit > api.DeadMax {
 		q.Limit = api.DeadMax
 	}
@@ -221,6 +224,9 @@ func Get(c *own.Call) (api.Answer, error) {
 func Discard(c *own.Call) (api.Answer, error) {
 	var q api.DeadDiscardRequest
 	if err := c.Decode(&q); err != nil {
+		return nil, err
+	}
+	if err := redrive.Check(&q.Filter); err != nil {
 		return nil, err
 	}
 	if q.Sequence == 0 && q.Filter == (api.DeadFilter{}) && !q.All {

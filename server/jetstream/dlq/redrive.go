@@ -27,6 +27,9 @@ func Redrive(c *own.Call) (api.Answer, error) {
 	if err := c.Decode(&q); err != nil {
 		return nil, err
 	}
+	if err := redrive.Check(&q.Filter); err != nil {
+		return nil, err
+	}
 	invalid := func(why string) (api.Answer, error) { return nil, api.NewError(api.RedriveInvalid, why) }
 	switch {
 	case q.To == "":

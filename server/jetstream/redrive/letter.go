@@ -3,10 +3,13 @@ package redrive
 import (
 	"bytes"
 	"errors"
+	"slices"
+	"strconv"
 	"strings"
 
 	"runnel/headers"
 	"runnel/jetlog"
+	"runnel/jetlog/letters"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/handover"
 	"runnel/subjects"
@@ -20,6 +23,21 @@ const deadPrefix = "Runnel-Dead-"
 func IsDead(header []byte) bool {
 	_, found := headers.Get(header, api.DeadPath)
 	return found
+}
+
+// Check refuses a filter that cannot mean anything: with a letter wrong it would say that there is nothing.
+func Check(f *api.DeadFilter) error {
+	var reasons []string
+	for r := letters.MaxDeliver; r.String() != "unknown"; r++ {
+		reasons = append(reasons, r.String())
+	}
+	switch {
+	case f.Reason != "" && !slices.Contains(reasons, f.Reason):
+		return api.NewError(api.DeadLetterUnknown, "reason "+strconv.Quote(f.Reason)+" is none of "+strings.Join(reasons, ", "))
+	case f.Subject != "" && !subjects.ValidPattern(f.Subject):
+		return api.NewError(api.DeadLetterUnknown, "subject "+strconv.Quote(f.Subject)+" is no pattern")
+	}
+	return nil
 }
 
 // Means reports whether a filter means a message. Messages that are no dead letters are never meant, so that a stream that is used for
