@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -13,6 +15,9 @@ import (
 // ErrNoAPI is wrapped by the errors of what only a Runnel server can do, if the one that is connected with does not: it is
 // another server, it has no JetStream, or the account may not use it.
 var ErrNoAPI = errors.New("nobody answers $RUNNEL.API: this needs a Runnel server with JetStream, and an account and a user that may use it")
+
+// ErrDenied is wrapped by the errors of what the user may not ask.
+var ErrDenied = errors.New("the user may not ask that: it needs the permission to publish to")
 
 // Error is what a server answers to a request that it refuses.
 type Error struct {
@@ -47,10 +52,7 @@ func ask(ctx context.Context, nc *nats.Conn, subject string, body, into any) err
 		ctx, cancel = context.WithTimeout(ctx, askTime)
 		defer cancel()
 	}
-	m, err := nc.RequestWithContext(ctx, ownPrefix+subject, text)
-	if errors.Is(err, nats.ErrNoResponders) {
-		err = ErrNoAPI
-	}
+	m, err := request(ctx, nc, ownPrefix+subject, text)
 	if err != nil {
 		return fmt.Errorf("request %s: %w", subject, err)
 	}
@@ -67,4 +69,29 @@ func ask(ctx context.Context, nc *nats.Conn, subject string, body, into any) err
 		return fmt.Errorf("request %s: the answer: %w", subject, err)
 	}
 	return nil
+}
+
+// request makes a request, and knows one that is denied as soon as the server says so. What it says is not an answer, but comes before one to
+// a ping.
+func request(ctx context.Context, nc *nats.Conn, subject string, body []byte) (*nats.Msg, error) {
+	answers, err := nc.SubscribeSync(nc.NewInbox())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answers.Unsubscribe() }() // with a connection that is gone it goes, too
+	before := nc.LastError()
+	if err := nc.PublishRequest(subject, answers.Subject, body); err != nil {
+		return nil, err
+	}
+	if err := nc.FlushWithContext(ctx); err != nil {
+		return nil, err
+	}
+	if err := nc.LastError(); err != before && errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), strconv.Quote(subject)) {
+		return nil, fmt.Errorf("%w %s", ErrDenied, subject)
+	}
+	m, err := answers.NextMsgWithContext(ctx)
+	if errors.Is(err, nats.ErrNoResponders) || err == nil && len(m.Data) == 0 && m.Header.Get("Status") == "503" {
+		return nil, ErrNoAPI
+	}
+	return m, err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"runnel/bench"
+	"runnel/client"
 )
 
 // asking holds the flags of commands that ask a server something as its client: of the
@@ -38,7 +40,8 @@ func (a *asking) connect(name string, again bool) (*nats.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	options = append(options, nats.Name("runnel "+name), nats.Timeout(a.timeout))
+	options = append(options, nats.Name("runnel "+name), nats.Timeout(a.timeout),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // what is denied is said once, by who has asked
 	if again {
 		options = append(options, nats.MaxReconnects(-1))
 	} else {
@@ -67,4 +70,19 @@ func newFlags(name, help string, stderr io.Writer) *flag.FlagSet {
 		flags.PrintDefaults()
 	}
 	return flags
+}
+
+// hint says what to do about what a server answers.
+func hint(err error) string {
+	var refused *client.Error
+	if !errors.As(err, &refused) {
+		return ""
+	}
+	switch refused.Code {
+	case 10014:
+		return ": runnel lag lists the consumers that there are"
+	case 10059:
+		return ": nats stream ls lists the streams that there are, in the account of this user"
+	}
+	return ""
 }

@@ -57,6 +57,34 @@ func ran(t *testing.T, want int, args ...string) (stdout, stderr string) {
 	return out.String(), complaints.String()
 }
 
+// TestAskDenied asks as a user that may not: each command says at once what is missing, and once.
+func TestAskDenied(t *testing.T) {
+	s := servertest.Start(t, fmt.Sprintf(`jetstream { store_dir: %q, sync: os }
+		authorization { users: [ { user: u, password: p, permissions: { publish: { deny: "$RUNNEL.API.>" } } } ] }`, t.TempDir()))
+	for args, subject := range map[string]string{
+		"lag": "LAG", "lag S c": "CONSUMER.LAG.S.c", "explain consumer S c": "CONSUMER.EXPLAIN.S.c", "key S c": "CONSUMER.KEYS.S.c",
+		"dlq ls": "DLQ.LIST", "dlq show S": "DLQ.GET.S", "delay ls S": "DELAY.LIST.S",
+	} {
+		_, complaint := ran(t, 1, append(strings.Fields(args), "--url", s.ClientURL(), "--user", "u", "--password", "p", "--timeout", "1m")...)
+		want := fmt.Sprintf("runnel: request %s: the user may not ask that: it needs the permission to publish to $RUNNEL.API.%s\n", subject, subject)
+		if complaint != want {
+			t.Errorf("%s: got %q, want %q", args, complaint, want)
+		}
+	}
+}
+
+// TestAskHint asks for what there is not: it is said how to find what there is.
+func TestAskHint(t *testing.T) {
+	url, _ := orders(t)
+	for args, want := range map[string]string{
+		"lag ORDERS nobody": "consumer not found (10014): runnel lag lists", "explain consumer NONE c": "stream not found (10059): nats stream ls lists",
+	} {
+		if _, complaint := ran(t, 1, append(strings.Fields(args), "--url", url)...); !strings.Contains(complaint, want) {
+			t.Errorf("%s: got %q, want %q in it", args, complaint, want)
+		}
+	}
+}
+
 func TestLag(t *testing.T) {
 	url, _ := orders(t)
 	text, _ := ran(t, 0, "lag", "--url", url)

@@ -74,6 +74,6 @@ func printVersion(w io.Writer) {
 // fail reports an error, one line for each that it joins, and returns the
 // exit code for it.
 func fail(stderr io.Writer, err error) int {
-	fmt.Fprintf(stderr, "runnel: %v\n", err)
+	fmt.Fprintf(stderr, "runnel: %v%s\n", err, hint(err))
 	return 1
 }
