@@ -68,7 +68,7 @@ func Redrive(c *own.Call) (api.Answer, error) {
 type plan struct {
 	request *api.DeadRedriveRequest
 	answer  *api.DeadRedriveAnswer // gets what is found out
-	samples []jetlog.Message // one of each of the answer's sets
+	samples []jetlog.Message       // one of each of the answer's sets
 }
 
 // survey looks which letters are meant, and asks where they come from whether they can be put back.
