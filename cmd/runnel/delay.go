@@ -23,6 +23,8 @@ type delayFlags struct {
 	all, due, dry bool
 }
 
+// register defines the flags. A sequence is where to begin for who looks, and the one that is meant for who cancels: it is what the
+// publisher was told, and what the table shows.
 func (f *delayFlags) register(flags *flag.FlagSet) {
 	f.asking.register(flags)
 	flags.StringVar(&f.filter.Subject, "subject", "", "only what is for a subject that this `pattern` matches")
@@ -68,7 +70,8 @@ func delayCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	return 0
 }
 
-// list shows what is delayed, in the order in which it was published.
+// list shows what is delayed, in the order in which it was published, which is that of the stream that keeps it: to sort by the times
+// would mean to fetch all that there is, and the next time is said anyhow. It asks for page after page until enough is there.
 func (f *delayFlags) list(ctx context.Context, d *client.Delayed, stdout io.Writer) error {
 	ctx, cancel := f.bounded(ctx)
 	defer cancel()
@@ -78,6 +81,7 @@ func (f *delayFlags) list(ctx context.Context, d *client.Delayed, stdout io.Writ
 		if err != nil {
 			return err
 		}
+		// What the server says of all that is delayed is newer with each page.
 		page.Delayed = append(all.Delayed, page.Delayed...)
 		all = page
 	}
@@ -91,7 +95,8 @@ func (f *delayFlags) list(ctx context.Context, d *client.Delayed, stdout io.Writ
 	return err
 }
 
-// delayTable is the table, with how many there are in all below it.
+// delayTable is the table, with how many there are in all below it. How long it takes comes before the time itself, since that is what
+// people ask; times are those of the machine on which it is read. The id comes last, since it may be long.
 func delayTable(p *client.DelayedPage, now time.Time) []byte {
 	var b bytes.Buffer
 	if len(p.Delayed) > 0 {
@@ -99,7 +104,7 @@ func delayTable(p *client.DelayedPage, now time.Time) []byte {
 		fmt.Fprintln(w, "SEQ\tSUBJECT\tSTATE\tIN\tAT\tSIZE\tID")
 		for i := range p.Delayed {
 			m := &p.Delayed[i]
-			left := "-"
+			left := "-" // the time of what is due has gone by
 			if m.State == "waiting" {
 				left = shortAge(max(m.At.Sub(now).Seconds(), 0))
 			}
@@ -127,6 +132,7 @@ func delayTable(p *client.DelayedPage, now time.Time) []byte {
 // been.
 func (f *delayFlags) cancel(ctx context.Context, d *client.Delayed, stdout io.Writer) error {
 	n, err := 0, error(nil)
+	// What contradicts itself is refused here, as it is by the server: one that did half of it would have to be guessed at.
 	switch filtered := f.filter != (client.DelayFilter{}); {
 	case f.sequence == 0 && !filtered && !f.all:
 		return errors.New("delay cancel: say which: --seq, --subject, --id or --all")
@@ -142,11 +148,11 @@ func (f *delayFlags) cancel(ctx context.Context, d *client.Delayed, stdout io.Wr
 		n, err = d.CancelAll(ctx, f.filter, f.dry)
 	}
 	switch {
-	case err != nil && n > 0:
+	case err != nil && n > 0: // of a filter that means many some may be cancelled before the rest fails
 		return fmt.Errorf("%s cancelled, then: %w", plural(n, "message"), err)
 	case err != nil:
 		return err
-	case n == 0 && !f.dry:
+	case n == 0 && !f.dry: // of a dry run 0 is the answer
 		return errors.New("delay cancel: nothing of that waits: runnel delay ls shows what does")
 	case f.asJSON:
 		return writeJSON(stdout, map[string]int{"cancelled": n})

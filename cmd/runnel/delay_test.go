@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"runnel/client"
+	"runnel/server/servertest"
 )
 
 // TestDelay looks at what is delayed, and cancels it in all ways.
@@ -138,6 +139,48 @@ func TestDelayHelp(t *testing.T) {
 		_, complaint := ran(t, 1, append(strings.Fields(command), "--url", "127.0.0.1:1")...)
 		if !strings.Contains(complaint, "connect to") {
 			t.Errorf("%s: got %q", command, complaint)
+		}
+	}
+}
+
+// TestDelayOfFullStream shows what is due and cannot be stored, and takes it out of the way, which somebody has to say in so many words.
+func TestDelayOfFullStream(t *testing.T) {
+	url, js := orders(t)
+	if _, err := js.AddStream(&nats.StreamConfig{Name: "FULL", Subjects: []string{"full"}, MaxMsgs: 1, Discard: nats.DiscardNew}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish("full", nil); err != nil {
+		t.Fatal(err)
+	}
+	m := nats.NewMsg("full")
+	m.Header.Set("Runnel-Delay", "1ms")
+	if _, err := js.PublishMsg(m); err != nil {
+		t.Fatal(err)
+	}
+	var page client.DelayedPage
+	servertest.Eventually(t, "the message to be due", func() bool {
+		text, _ := ran(t, 0, "delay", "ls", "FULL", "--url", url, "--json")
+		page = client.DelayedPage{}
+		if err := json.Unmarshal([]byte(text), &page); err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		return len(page.Delayed) == 1 && page.Delayed[0].State == "due"
+	})
+	seq := fmt.Sprint(page.Delayed[0].Sequence)
+	for _, step := range []struct {
+		flags string
+		code  int
+		want  string
+	}{
+		{"--seq " + seq, 1, "its time has come"},
+		{"--all --dry-run", 0, "0 messages would be cancelled"},
+		{"--all", 1, "nothing of that waits"},
+		{"--seq " + seq + " --due", 0, "1 message cancelled"},
+		{"--all --due --dry-run", 0, "0 messages would be cancelled"},
+	} {
+		out, complaint := ran(t, step.code, append(strings.Fields("delay cancel FULL "+step.flags), "--url", url)...)
+		if !strings.Contains(out+complaint, step.want) {
+			t.Errorf("%s: got %q, %q, want %q", step.flags, out, complaint, step.want)
 		}
 	}
 }
