@@ -58,7 +58,8 @@ func (f *chaosFlags) register(flags *flag.FlagSet) {
 	flags.BoolVar(&f.list, "list", false, "list workloads, faults and conditions")
 }
 
-// complete turns the flags into options.
+// complete turns the flags into options. Without a seed there is another plan of faults each time, so that many runs find more than one; the
+// seed that was taken is in the report, with the command line that has the same plan again.
 func (f *chaosFlags) complete(ctx context.Context) (o chaos.Options, err error) {
 	o = f.options
 	if o.Program, err = serverProgram(ctx, f.program); err != nil {
@@ -102,7 +103,8 @@ func (f *chaosFlags) command(o chaos.Options) string {
 		filepath.Base(o.Program.Path), plan, o.Fault, f.workloads, o.Rate, o.Processes, o.Seed, o.Liveness, o.SyncAlways)
 }
 
-// chaosCommand runs "runnel chaos".
+// chaosCommand runs "runnel chaos". What is done is told on standard error while it goes on. The history and the report stay in their
+// folder; the servers' own folders, which are large, go when nothing is wrong.
 func chaosCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var f chaosFlags
 	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
@@ -144,7 +146,7 @@ func chaosCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	return r.Verdict.ExitCode()
 }
 
-// listChaos lists what there is to choose from.
+// listChaos lists what there is to choose from, each with a sentence that says what it is.
 func listChaos(w io.Writer) {
 	fmt.Fprintln(w, "Workloads:")
 	for _, name := range workload.Names() {

@@ -36,7 +36,9 @@ func (f *delayFlags) register(flags *flag.FlagSet) {
 	flags.BoolVar(&f.dry, "dry-run", false, "only say how many would be cancelled")
 }
 
-// delayCommand runs "runnel delay". What is wrong with the command line is found before anybody is asked.
+// delayCommand runs "runnel delay", which asks as a client of the account: nobody needs to be on the machine of a server, and who may do
+// what is a matter of the permissions of the user.
+// What is wrong with the command line is found before anybody is asked.
 func delayCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var f delayFlags
 	flags := newFlags("delay", delayHelp, stderr)

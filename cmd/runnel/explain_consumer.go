@@ -55,7 +55,8 @@ func explainCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 	return 0
 }
 
-// tellExplanation writes sentences, each followed by what to do.
+// tellExplanation writes sentences, each followed by what to do. The numbers come last, in brackets: whoever asks why wants the reason
+// first, and the rest only to see how urgent it is.
 func tellExplanation(w io.Writer, e *client.Explanation) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", e.Stream, e.Consumer)

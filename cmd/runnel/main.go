@@ -19,7 +19,8 @@ func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// isTool reports whether the command line is not for the server.
+// isTool reports whether the command line is not for the server. Timers that are coarse save a server that waits for ten thousand things a
+// good deal; a tool that measures, or that waits for one answer, wants to know at once.
 func isTool(args []string) bool {
 	return len(args) > 0 && slices.Contains([]string{"bench", "chaos", "cluster", "config", "delay", "dlq", "explain", "healthcheck", "key", "lag", "soak", "store", "version", "help"}, args[0])
 }
@@ -67,6 +68,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 }
 
+// printVersion says what this is, and which version of the other server's protocol it speaks: clients decide by that what they may ask
+// for.
 func printVersion(w io.Writer) {
 	fmt.Fprintf(w, "runnel: v%s (NATS %s compatible)\n", server.Version, server.NATSVersion)
 }

@@ -14,7 +14,7 @@ import (
 	"runnel/chaos/soak"
 )
 
-// soakFlags are the flags of "runnel soak".
+// soakFlags are the flags of "runnel soak". Without any the server that is tried is this program.
 type soakFlags struct {
 	program, scenarios string
 	dir, json          string
@@ -22,6 +22,7 @@ type soakFlags struct {
 	length             time.Duration
 }
 
+// register defines the flags.
 func (f *soakFlags) register(flags *flag.FlagSet) {
 	flags.StringVar(&f.program, "server", "", "server `program`: runnel or nats-server; this program if there is none")
 	flags.StringVar(&f.scenarios, "scenarios", "all", "`names` of scenarios, with commas between")
@@ -32,7 +33,8 @@ func (f *soakFlags) register(flags *flag.FlagSet) {
 	flags.BoolVar(&f.list, "list", false, "list scenarios")
 }
 
-// options turns the flags into options.
+// options turns the flags into options. A folder that nobody has named is a temporary one, which goes when all is well: whoever looks for what was wrong
+// needs what the servers have left.
 func (f *soakFlags) options(ctx context.Context) (o soak.Options, err error) {
 	if o.Program, err = serverProgram(ctx, f.program); err != nil {
 		return o, err
@@ -54,7 +56,8 @@ func (f *soakFlags) options(ctx context.Context) (o soak.Options, err error) {
 	return o, err
 }
 
-// soakCommand runs "runnel soak".
+// soakCommand runs "runnel soak". What is done is told on standard error while it goes on, since it takes long; the report is the only
+// thing on standard output. The exit code says whether everything held.
 func soakCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var f soakFlags
 	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
@@ -103,7 +106,7 @@ func soakCommand(ctx context.Context, args []string, stdout, stderr io.Writer) i
 	return code
 }
 
-// write writes the report where it is wanted.
+// write writes the report where it is wanted: as a table for people, as JSON for programs, in a file beside the table or in its place.
 func (f *soakFlags) write(r *soak.Report, stdout io.Writer) error {
 	if f.json == "-" {
 		return soak.WriteJSON(stdout, r)

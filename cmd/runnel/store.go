@@ -105,6 +105,8 @@ func storeCommand(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
+// config is how the store is opened: with the key that its files are encrypted with, if there is one. It comes from a file and never from the command line,
+// which others on the machine can read.
 func (f *storeFlags) config(dir string) (store.Config, error) {
 	cfg := store.Config{Dir: dir}
 	if f.keyFile == "" {
@@ -171,7 +173,8 @@ func reasons(removed map[string]uint64) string {
 	return strings.Join(words, ",")
 }
 
-// salvageStore writes what is left of a stream; it is false if something is lost.
+// salvageStore writes what is left of a stream; it is false if something is lost. A file that is there already is never written over: it may be
+// what an earlier attempt has saved. Where the messages go to standard output, what is said of them does not.
 func salvageStore(cfg store.Config, f *storeFlags, stdout, stderr io.Writer) (ok bool, err error) {
 	out := stdout
 	if f.out != "" {
@@ -197,7 +200,8 @@ func salvageStore(cfg store.Config, f *storeFlags, stdout, stderr io.Writer) (ok
 	return tellSalvaged(result, f.json, summary)
 }
 
-// repairStore lets a stream go on with what is left of it; it is false if something is lost.
+// repairStore lets a stream go on with what is left of it; it is false if something is lost. That is counted in the stream from then on, so
+// that nobody takes it for one that never had more.
 func repairStore(cfg store.Config, f *storeFlags, stdout io.Writer) (ok bool, err error) {
 	result, err := rescue.Repair(cfg, f.account, f.stream)
 	if err != nil {
@@ -226,7 +230,8 @@ func tellSalvaged(result *rescue.Salvaged, asJSON bool, w io.Writer) (ok bool, e
 	return ok, nil
 }
 
-// writeMessage writes a message as one line; bytes are in base 64.
+// writeMessage writes a message as one line; bytes are in base 64, since they may be anything. Lines can be counted, cut and filtered by
+// what people have at hand.
 func writeMessage(w io.Writer, m *rescue.Message) error {
 	b, err := json.Marshal(struct {
 		Sequence uint64 `json:"seq"`
@@ -242,6 +247,7 @@ func writeMessage(w io.Writer, m *rescue.Message) error {
 	return err
 }
 
+// writeJSON writes a value to be read by people too: indented, with a line end behind it.
 func writeJSON(w io.Writer, value any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
