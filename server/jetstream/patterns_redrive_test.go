@@ -80,6 +80,13 @@ func TestPatternRedriveToConsumer(t *testing.T) {
 	s.consumer("S", "d", `"ack_policy":"explicit"`)
 	s.consumer("S", "e", `"ack_policy":"all","metadata":{"runnel.filter":"{\"subject\":[{\"prefix\":\"s\"}]}"}`)
 	s.consumer("S", "f", `"ack_policy":"none","deliver_policy":"last_per_subject","filter_subject":"s.>"`)
+	s.consumer("S", "g", `"ack_policy":"explicit","metadata":{"runnel.key":"token:2"}`)
+	s.stream("MIRROR", `"mirror":{"name":"S"}`)
+	s.consumer("MIRROR", "c", `"ack_policy":"explicit"`)
+	s.consumer("MIRROR", "d", `"ack_policy":"explicit"`)
+	for range 4 { // of each of both keys one at a time
+		s.bodies("g")
+	}
 	for _, other := range []string{"d", "e"} {
 		wants(t, other+" before", len(s.bodies(other)), 4)
 	}
@@ -107,7 +114,11 @@ func TestPatternRedriveToConsumer(t *testing.T) {
 	if m, err := again.NextMsg(servertest.Patience); err != nil || m.Subject != "again.s.x" {
 		t.Errorf("published again: %v, %v, want what is new", m, err)
 	}
-	for _, other := range []string{"d", "e", "f"} {
+	servertest.Eventually(t, "the mirror has all", func() bool { return s.state("MIRROR").Last == 8 })
+	if c, d := len(s.rest("MIRROR", "c")), len(s.rest("MIRROR", "d")); c != 8 || d != 5 {
+		t.Errorf("of the mirror c gets %d messages, and d %d, want 8 and 5", c, d)
+	}
+	for _, other := range []string{"d", "e", "f", "g"} {
 		wants(t, other, s.bodies(other), []string{"s.x new"})
 		var info struct {
 			Pending  uint64 `json:"num_pending"`
