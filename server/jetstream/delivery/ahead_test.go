@@ -232,7 +232,15 @@ func TestKeysBlocked(t *testing.T) {
 			}
 			w.pass(time.Second)
 		}
+		w.pool.Close()
+		w.open()
+		w.wait()
+		if keys, _, err := w.stream.Keys(t.Context(), "c", 9); keys.Blocked != 1 || keys.InFlight != 0 || err != nil {
+			t.Errorf("a new leader: got %+v, %v, want one key that is blocked", keys, err)
+		}
+		w.pull("y", `{"batch":9,"expires":60000000000}`)
+		w.got("y")
 		w.ack(first[0], "+ACK", "")
-		w.got("x", "2")
+		w.got("y", "2")
 	})
 }

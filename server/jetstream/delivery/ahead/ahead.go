@@ -53,8 +53,9 @@ type Ahead struct {
 	rules *Rules
 	name  string // of the consumer
 	table *keyed.Table
-	// held are the messages of the state that are to be put into the table before anything else is chosen.
-	held []uint64
+	// held are the messages of the state that are to be put into the table before anything else is chosen. Those of blocking have failed for
+	// good, and keep their keys.
+	held, blocking []uint64
 	// delivered are those of them that could not be taken, since another one of their key was, too: they are in flight as well.
 	delivered map[uint64]struct{}
 	// passed are those of the state up to upTo that are above offered are not in the table yet.
@@ -74,7 +75,8 @@ func New(r *Rules, c *jetlog.Consumer) *Ahead {
 	}
 	a.held = slices.AppendSeq(a.held, c.Unanswered)
 	if block {
-		a.held = append(a.held, c.Exhausted()...)
+		a.blocking = slices.Sorted(slices.Values(c.Exhausted()))
+		a.held = append(a.held, a.blocking...)
 		slices.Sort(a.held)
 	}
 	return a

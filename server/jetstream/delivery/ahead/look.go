@@ -1,6 +1,8 @@
 package ahead
 
 import (
+	"slices"
+
 	"runnel/jetlog"
 	"runnel/jetlog/content"
 	"runnel/jetlog/keyed"
@@ -66,11 +68,18 @@ func (a *Ahead) Prepare(src Source) (ready bool, err error) {
 		}
 		if l.put(&m) {
 			l.table.Take(m.Sequence)
+			if _, blocks := slices.BinarySearch(l.blocking, m.Sequence); blocks {
+				l.table.Fail(m.Sequence)
+			}
 		} else {
 			l.delivered[m.Sequence] = struct{}{}
 		}
 	}
-	return len(l.held) == 0, nil
+	if len(l.held) > 0 {
+		return false, nil
+	}
+	l.blocking = nil
+	return true, nil
 }
 
 // Look chooses up to so many messages of up to so many bytes, and goes through the stream above a sequence for that, unless no
