@@ -66,10 +66,10 @@ var layers = []layer{
 	{"jetlog/passed", "jetlog/codec", ""},
 	{"jetlog/config", "subjects jetlog/breaker jetlog/retry jetlog/content jetlog/keyed", ""},
 	{"jetlog/causes", "jetlog/codec", ""},
-	{"jetlog/command", "jetlog/causes jetlog/codec jetlog/config", ""},
+	{"jetlog/producers", "jetlog/codec", ""},
+	{"jetlog/command", "jetlog/causes jetlog/codec jetlog/config jetlog/producers", ""},
 	{"jetlog/schedule", "headers", ""},
 	{"jetlog/origin", "jetlog/codec", ""},
-	{"jetlog/producers", "jetlog/codec", ""},
 	{"jetlog/deadlines", "", ""},
 	{"jetlog/notes", "", ""},
 	{"jetlog/letters", "jetlog/codec", ""},
@@ -163,8 +163,8 @@ var layers = []layer{
 	{"server/engine", "subjects headers cluster/mesh server/wire server/accounts server/monitor server/websocket server/logs server/msgtrace server/engine/chunks server/engine/replies server/engine/reserved server/engine/latency server/engine/interest server/engine/intern server/engine/sockets server/engine/outbound server/engine/lines server/engine/frames server/engine/demand server/engine/peers", ""},
 	// 4: services on the bus.
 	{"server/system", "subjects headers cluster/survey server/wire server/accounts server/monitor server/logs server/msgtrace server/engine", compress + "/s2"},
-	{"server/jetstream/backup", "subjects headers jetlog/config jetlog/command jetlog jetlog/body", compress + "/s2"},
-	{"server/jetstream/rebuild", "jetlog/config jetlog/command jetlog jetlog/due server/jetstream/api server/jetstream/backup", ""},
+	{"server/jetstream/backup", "subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/producers", compress + "/s2"},
+	{"server/jetstream/rebuild", "jetlog/config jetlog/command jetlog jetlog/due jetlog/producers server/jetstream/api server/jetstream/backup", ""},
 	{"server/jetstream/directory", "subjects jetlog/config server/jetstream/api server/jetstream/clustered server/jetstream/quota server/jetstream/rebuild", ""},
 	{
 		"server/jetstream/ingest",
@@ -183,6 +183,7 @@ var layers = []layer{
 	{"server/jetstream/lag", "jetlog jetlog/config server/jetstream/api server/jetstream/delivery server/jetstream/own server/jetstream/reads", ""},
 	{"server/jetstream/dlq", "headers jetlog jetlog/command jetlog/config server/jetstream/api server/jetstream/own server/jetstream/redrive", ""},
 	{"server/jetstream/explain", "subjects jetlog jetlog/config server/jetstream/api server/jetstream/clustered server/jetstream/delivery server/jetstream/lag server/jetstream/own", ""},
+	{"server/jetstream/producers", "jetlog jetlog/command jetlog/producers server/jetstream/api server/jetstream/own", ""},
 	{"server/jetstream/keys", "jetlog jetlog/config server/jetstream/api server/jetstream/delivery server/jetstream/own", ""},
 	{"server/jetstream/events", "jetlog server/accounts server/engine server/jetstream/api server/jetstream/clustered server/jetstream/delivery", nuid},
 	{"server/jetstream/sourcing", "subjects headers jetlog/config jetlog/content jetlog/command jetlog jetlog/body jetlog/origin server/accounts server/engine server/jetstream/api", nuid},
@@ -191,7 +192,7 @@ var layers = []layer{
 	{
 		"server/jetstream",
 		"subjects headers jetlog/causes jetlog/config jetlog/command jetlog/body jetlog/entries jetlog jetlog/store server/wire server/accounts server/engine " +
-			"server/jetstream/api server/jetstream/backup server/jetstream/claims server/jetstream/clock server/jetstream/clustered server/jetstream/delays server/jetstream/directory server/jetstream/due server/jetstream/ingest server/jetstream/deadletters server/jetstream/delivery server/jetstream/dlq server/jetstream/events server/jetstream/explain server/jetstream/lag server/jetstream/keys server/jetstream/handover server/jetstream/own server/jetstream/lanes server/jetstream/lazily server/jetstream/overload server/jetstream/quota server/jetstream/reads server/jetstream/rebuild server/jetstream/receipts server/jetstream/redrive server/jetstream/relay server/jetstream/shown server/jetstream/sourcing server/jetstream/transfer",
+			"server/jetstream/api server/jetstream/backup server/jetstream/claims server/jetstream/clock server/jetstream/clustered server/jetstream/delays server/jetstream/directory server/jetstream/due server/jetstream/ingest server/jetstream/deadletters server/jetstream/delivery server/jetstream/dlq server/jetstream/events server/jetstream/explain server/jetstream/lag server/jetstream/keys server/jetstream/handover server/jetstream/own server/jetstream/lanes server/jetstream/lazily server/jetstream/overload server/jetstream/producers server/jetstream/quota server/jetstream/reads server/jetstream/rebuild server/jetstream/receipts server/jetstream/redrive server/jetstream/relay server/jetstream/shown server/jetstream/sourcing server/jetstream/transfer",
 		nuid,
 	},
 	// 5: composes what lies below.

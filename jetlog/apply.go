@@ -58,6 +58,8 @@ func (s *Stream) dispatch(c command.Command, m Messages) (Result, error) {
 	case *command.Paid:
 		s.causes.Pay(c.Source, c.Sequences)
 		return Result{}, nil
+	case *command.Producers:
+		return s.mark(c), nil
 	case *command.GiveUp:
 		return s.giveUp(c, m)
 	case *command.Handed:

@@ -39,9 +39,30 @@ func (s *Stream) produced(t *terms.Terms, put *command.Put, b *batch) Result {
 	case producers.Gap:
 		return refusedWith(config.ProducerGap, fmt.Sprintf("%q is at %d, so %d is next, not %d", t.Producer, last.Number, last.Number+1, t.Number))
 	case producers.Full:
-		return refusedWith(config.ProducersFull, fmt.Sprintf("the stream knows %d, and forgets none by itself", producers.Most))
+		return refusedWith(config.ProducersFull, fmt.Sprintf("the stream knows %d, and forgets none by itself: PRODUCER.FORGET does", producers.Most))
 	}
 	return Result{}
+}
+
+// mark forgets producers, and sets those of a backup. The count of the result is how many it were.
+func (s *Stream) mark(c *command.Producers) (r Result) {
+	for i := range c.Set {
+		p := &c.Set[i]
+		if _, known := s.producers.Get(p.Name); known || p.Number == 0 || p.Sequence == 0 || p.Sequence > s.state.Last ||
+			len(p.Name) > producers.NameMax+1 || s.producers.Len()+i >= producers.Most {
+			return refusedWith(config.ProducerInvalid, fmt.Sprintf("%q cannot be at %d", p.Name, p.Number))
+		}
+	}
+	for _, p := range c.Forget {
+		if s.producers.Forget(p.Name, p.Number) {
+			r.Count++
+		}
+	}
+	for _, p := range c.Set {
+		s.producers.Note([]byte(p.Name), p.Mark)
+		r.Count++
+	}
+	return r
 }
 
 // Producers returns how far those are who number what they publish, and those in whose name messages are put. It must not be changed.

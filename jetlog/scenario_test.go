@@ -21,6 +21,7 @@ import (
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/jetlog/due"
+	"runnel/jetlog/producers"
 )
 
 // epoch is the time at which every stream of a scenario begins: 00:16:40.
@@ -272,6 +273,18 @@ func (w *world) parse(verb, rest string, args []string) (command.Command, error)
 		return &command.Pause{Time: w.clock, Consumer: args[0], Until: w.clock + int64(d)}, err
 	case "reset":
 		return &command.Reset{Time: w.clock, Consumer: args[0], Sequence: num("seq")}, nil
+	case "forget", "set": // name@number@sequence ...
+		c := &command.Producers{Time: w.clock}
+		for _, a := range args {
+			parts := strings.Split(a, "@")
+			p := command.Producer{Name: parts[0], Mark: producers.Mark{Number: number(parts[1]), Sequence: number(parts[2])}}
+			if verb == "set" {
+				c.Set = append(c.Set, p)
+			} else {
+				c.Forget = append(c.Forget, p)
+			}
+		}
+		return c, nil
 	case "pin":
 		return &command.Pin{Time: w.clock, Consumer: args[0], Group: args[1], ID: named["id"]}, nil
 	}

@@ -45,6 +45,7 @@ const (
 	KindHanded          Kind = 27
 	KindSettle          Kind = 28
 	KindPaid            Kind = 29
+	KindProducers       Kind = 30
 )
 
 // Level returns the feature level from which the kind may be proposed, 0 for an unknown kind.
@@ -158,6 +159,8 @@ func fresh(kind Kind) Command {
 		return &Settle{}
 	case KindPaid:
 		return &Paid{}
+	case KindProducers:
+		return &Producers{}
 	}
 	return nil
 }

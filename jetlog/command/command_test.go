@@ -14,6 +14,7 @@ import (
 	"runnel/jetlog/codec"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/producers"
 )
 
 // examples has a command of every kind, every field set.
@@ -85,6 +86,10 @@ func examples() []command.Command {
 		},
 		&command.GiveUp{Time: 22, Consumer: "c", Messages: []command.GivenUp{{Sequence: 5, Text: "not a number"}, {Sequence: 6}}},
 		&command.Handed{Time: 23, Consumer: "c", Box: 4, UpTo: 700},
+		&command.Producers{
+			Time: 24, Forget: []command.Producer{{Name: "\ndlq.1.2", Mark: producers.Mark{Number: 3, Sequence: 400}}},
+			Set: []command.Producer{{Name: "p", Mark: producers.Mark{Number: 500, Sequence: 6}}, {Name: "q"}},
+		},
 	}
 }
 

@@ -66,6 +66,25 @@ func (t *Table) Note(name []byte, m Mark) {
 	t.marks[string(name)] = m
 }
 
+// Get returns how far a producer is; it is false for one that is not known.
+func (t *Table) Get(name string) (Mark, bool) {
+	m, known := t.marks[name]
+	return m, known
+}
+
+// Forget forgets a producer if it is still at the number, and reports whether it was: one that has gone on is in use.
+func (t *Table) Forget(name string, number uint64) bool {
+	m, known := t.marks[name]
+	if !known || m.Number != number {
+		return false
+	}
+	delete(t.marks, name)
+	return true
+}
+
+// Clone returns a copy.
+func (t *Table) Clone() *Table { return &Table{marks: maps.Clone(t.marks)} }
+
 // Len returns how many producers are known.
 func (t *Table) Len() int { return len(t.marks) }
 

@@ -37,6 +37,31 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestForget forgets a producer only as long as it is where it was seen.
+func TestForget(t *testing.T) {
+	var table producers.Table
+	if _, known := table.Get("p"); known || table.Forget("p", 0) {
+		t.Error("nobody is known")
+	}
+	table.Note([]byte("p"), producers.Mark{Number: 7, Sequence: 70})
+	before := table.Clone()
+	if table.Forget("p", 6) || table.Len() != 1 {
+		t.Error("a producer that has gone on is forgotten")
+	}
+	if m, known := table.Get("p"); !known || m != (producers.Mark{Number: 7, Sequence: 70}) {
+		t.Errorf("got %+v, %v", m, known)
+	}
+	if !table.Forget("p", 7) || table.Len() != 0 {
+		t.Error("an idle producer is not forgotten")
+	}
+	if _, known := before.Get("p"); !known {
+		t.Error("the copy has forgotten it too")
+	}
+	if got, _ := table.Judge([]byte("p"), 1); got != producers.Next {
+		t.Errorf("a forgotten producer begins anywhere: got verdict %d", got)
+	}
+}
+
 func TestTheLargestNumber(t *testing.T) {
 	var table producers.Table
 	most := ^uint64(0)

@@ -118,7 +118,7 @@ func (t *stream) newDelays() *delays.Keeper {
 
 // delay is [ingest.Hooks.Delay].
 func (t *stream) delay(subject, reply string, header, payload []byte) (taken bool, rest []byte, refusal *api.Error) {
-	if c := t.account.service.cluster; c != nil && c.Level() < command.KindPaid.Level() {
+	if t.account.service.level() < command.KindPaid.Level() {
 		return false, nil, api.NewError(api.LevelTooLow, "Runnel-Delay")
 	}
 	if k := t.delays.Get(t.newDelays); k != nil {

@@ -70,10 +70,18 @@ func (s *Service) consumerCreate(out Outlet, r *request) (api.Answer, error) {
 // understood tells why a consumer cannot be made yet: not all servers know what it asks for.
 func (s *Service) understood(cfg *config.Consumer) error {
 	own, err := cfg.Own()
-	if err == nil && s.cluster != nil && own.Level() > s.cluster.Level() {
+	if err == nil && own.Level() > s.level() {
 		err = api.NewError(api.LevelTooLow, "what the metadata of the consumer ask for")
 	}
 	return err
+}
+
+// level is the level of commands that all servers know.
+func (s *Service) level() int {
+	if s.cluster == nil {
+		return command.Level
+	}
+	return s.cluster.Level()
 }
 
 // consumerCreated waits until a consumer is made or changed.

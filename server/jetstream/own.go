@@ -13,6 +13,7 @@ import (
 	"runnel/server/jetstream/keys"
 	"runnel/server/jetstream/lag"
 	"runnel/server/jetstream/own"
+	"runnel/server/jetstream/producers"
 )
 
 // ownHandlers answer calls of our own about a stream, ownGatherers those about all streams of an account.
@@ -28,6 +29,8 @@ var (
 		api.CallDeadStop:        dlq.Stop,
 		api.CallDelayList:       delays.List,
 		api.CallDelayCancel:     delays.Cancel,
+		api.CallProducerList:    producers.List,
+		api.CallProducerForget:  producers.Forget,
 	}
 	ownGatherers = map[api.Endpoint]own.Gatherer{
 		api.CallLag:      lag.Account(),
@@ -64,7 +67,7 @@ func (s *Service) ownCall(_ Outlet, r *request) (api.Answer, error) {
 
 // newCall returns a call about no stream yet.
 func (s *Service) newCall(ctx context.Context, a *account, e api.Endpoint, body []byte) *own.Call {
-	return &own.Call{Context: ctx, Account: a.account, Now: s.cfg.Clock().UTC(), Decode: func(into any) error {
+	return &own.Call{Context: ctx, Account: a.account, Now: s.cfg.Clock().UTC(), Level: s.level(), Decode: func(into any) error {
 		d := api.Decoder{Lenient: s.cfg.Lenient}
 		if err := d.Decode(e, body, into); err != nil {
 			return err

@@ -161,7 +161,7 @@ func (a *account) rebuild(ctx context.Context, cfg *config.Stream, in *backup.Re
 func (t *stream) rebuild(ctx context.Context, final *config.Stream, in *backup.Reader) error {
 	a := t.account
 	err := rebuild.Run(ctx, rebuild.Config{
-		Log: t.log, Final: final, Now: a.service.now, Admit: t.admit, Stored: t.count, Limits: a.consumerLimits(final.Replicas),
+		Log: t.log, Final: final, Now: a.service.now, Level: a.service.level(), Admit: t.admit, Stored: t.count, Limits: a.consumerLimits(final.Replicas),
 		MaxConsumers: func() (int, error) { return a.maxConsumers(final) },
 	}, in)
 	if err != nil {

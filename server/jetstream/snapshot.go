@@ -2,7 +2,6 @@ package jetstream
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/nats-io/nuid"
 
@@ -28,6 +27,7 @@ type picture struct {
 	config    config.Stream
 	state     api.StreamState
 	consumers []*command.ConsumerRestore
+	producers []backup.Producer
 }
 
 // streamSnapshot begins to send a backup. All else happens on a goroutine of its own.
@@ -95,7 +95,7 @@ func (s *Service) conclude(out Outlet, r *request, e api.Endpoint, answer api.An
 // picture takes down the stream as it is now: its consumers and its last sequence at one moment.
 func (t *stream) picture(ctx context.Context, q *api.SnapshotRequest) (*picture, error) {
 	if q.Check {
-		if err := t.verify(ctx); err != nil {
+		if err := reads.Verify(ctx, t.log); err != nil {
 			return nil, api.NewError(api.BackupFailed, err.Error())
 		}
 	}
@@ -108,7 +108,7 @@ func (t *stream) picture(ctx context.Context, q *api.SnapshotRequest) (*picture,
 	p := &picture{}
 	err := t.log.View(func(state *jetlog.Stream, _ jetlog.Messages) error {
 		p.config, p.state = *state.Config(), reads.State(state)
-		p.state.Consumers = 0
+		p.state.Consumers, p.producers = 0, backup.ProducersOf(state.Producers())
 		for _, c := range state.Consumers() {
 			if !q.NoConsumers && !reads.Hidden(c) {
 				p.consumers = append(p.consumers, c.Backup())
@@ -124,26 +124,10 @@ func (t *stream) picture(ctx context.Context, q *api.SnapshotRequest) (*picture,
 	return p, nil
 }
 
-// verify reads every message once, which verifies all checksums, while the stream goes on.
-func (t *stream) verify(ctx context.Context) error {
-	last := t.log.State().Last
-	for next := uint64(1); next <= last; {
-		var err error
-		next, err = t.log.Read(next, nil, backupMessages, backupBytes, func(*jetlog.Message) bool { return true })
-		if err != nil {
-			return fmt.Errorf("check: %w", err)
-		}
-		if ctx.Err() != nil {
-			return transfer.ErrEnding
-		}
-	}
-	return nil
-}
-
 // writeBackup writes the stream into the chunks, but for the last of them.
 func (t *stream) writeBackup(p *picture, c *transfer.Outgoing) error {
 	w := backup.NewWriter(c, t.account.service.cfg.Clock())
-	if err := w.WriteState(backupState(&p.state)); err != nil {
+	if err := w.WriteState(backupState(&p.state, p.producers)); err != nil {
 		return err
 	}
 	for _, consumer := range p.consumers {
@@ -170,11 +154,11 @@ func (t *stream) writeBackup(p *picture, c *transfer.Outgoing) error {
 }
 
 // backupState is a stream's state as the backup has it. The messages that follow may be fewer, if some go meanwhile.
-func backupState(s *api.StreamState) backup.State {
+func backupState(s *api.StreamState, known []backup.Producer) backup.State {
 	return backup.State{
 		Messages: s.Messages, Bytes: s.Bytes,
 		FirstSequence: s.FirstSequence, FirstTime: s.FirstTime,
 		LastSequence: s.LastSequence, LastTime: s.LastTime,
-		Subjects: s.SubjectCount, Deleted: s.DeletedCount, Consumers: s.Consumers,
+		Subjects: s.SubjectCount, Deleted: s.DeletedCount, Consumers: s.Consumers, Producers: known,
 	}
 }

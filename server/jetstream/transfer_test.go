@@ -195,7 +195,7 @@ func same(t testing.TB, got, want []byte) {
 	t.Helper()
 	s1, c1, m1 := contents(t, got)
 	s2, c2, m2 := contents(t, want)
-	if s1 != s2 {
+	if !reflect.DeepEqual(s1, s2) {
 		t.Errorf("state: got %+v\nwant %+v", s1, s2)
 	}
 	if !reflect.DeepEqual(c1, c2) {

@@ -72,6 +72,7 @@ const (
 	SourceConsumerDuplicate config.Code = 10216
 	SourceConsumerFlow      config.Code = 10217
 	IdentityMismatch        config.Code = 10225
+	ProducerUnclear         config.Code = 11004
 	DeadLetterUnfit         config.Code = 11010
 	DeadLetterUnknown       config.Code = 11011
 	RedriveRuns             config.Code = 11012

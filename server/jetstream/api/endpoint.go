@@ -60,6 +60,8 @@ const (
 	CallDeadStop
 	CallDelayList
 	CallDelayCancel
+	CallProducerList
+	CallProducerForget
 	endpoints
 )
 
@@ -151,6 +153,8 @@ var rows = [endpoints]row{
 	CallDeadStop:        {words: "DLQ.STOP", parts: "s", kind: "dlq_stop", flags: mutates | own, empty: newAnswer[DeadStopAnswer]},
 	CallDelayList:       {words: "DELAY.LIST", parts: "s", kind: "delay_list", body: bodyObject, flags: own | delayed, empty: newAnswer[DelayListAnswer]},
 	CallDelayCancel:     {words: "DELAY.CANCEL", parts: "s", kind: "delay_cancel", body: bodyObject, flags: mutates | own | delayed, empty: newAnswer[DelayCancelAnswer]},
+	CallProducerList:    {words: "PRODUCER.LIST", parts: "s", kind: "producer_list", body: bodyObject, flags: own, empty: newAnswer[ProducerListAnswer]},
+	CallProducerForget:  {words: "PRODUCER.FORGET", parts: "s", kind: "producer_forget", body: bodyObject, flags: mutates | own, empty: newAnswer[ProducerForgetAnswer]},
 }
 
 // A prefix and typeSuffix stand around the kind of an answer in its type.

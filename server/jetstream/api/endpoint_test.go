@@ -104,6 +104,8 @@ func TestParseOwnSubject(t *testing.T) {
 		{"DLQ.STOP.S", api.Call{Endpoint: api.CallDeadStop, Stream: "S"}, "dlq_stop"},
 		{"DELAY.LIST.S", api.Call{Endpoint: api.CallDelayList, Stream: "S"}, "delay_list"},
 		{"DELAY.CANCEL.S", api.Call{Endpoint: api.CallDelayCancel, Stream: "S"}, "delay_cancel"},
+		{"PRODUCER.LIST.S", api.Call{Endpoint: api.CallProducerList, Stream: "S"}, "producer_list"},
+		{"PRODUCER.FORGET.S", api.Call{Endpoint: api.CallProducerForget, Stream: "S"}, "producer_forget"},
 		{"CONSUMER.EXPLAIN.S.C", api.Call{Endpoint: api.CallConsumerExplain, Stream: "S", Consumer: "C"}, "consumer_explain"},
 	}
 	seen := map[api.Endpoint]bool{}

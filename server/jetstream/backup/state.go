@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"runnel/jetlog/config"
+	"runnel/jetlog/producers"
 )
 
 // State is what a stream says of itself in a backup, and in the requests and answers around it.
@@ -24,6 +26,26 @@ type State struct {
 	// Deleted counts the sequences between first and last that are missing.
 	Deleted   int `json:"num_deleted,omitempty"`
 	Consumers int `json:"consumer_count"`
+	// Producers are those who number what they publish. nats-server neither writes nor reads them.
+	Producers []Producer `json:"producers,omitempty"`
+}
+
+// Producer is how far somebody is who numbers what it publishes: the number of its last message, and the sequence of that.
+type Producer struct {
+	Name     string `json:"name"`
+	Number   uint64 `json:"producer_seq"`
+	Sequence uint64 `json:"seq"`
+}
+
+// ProducersOf returns the producers of a stream that are clients. In whose name a server puts messages means nothing elsewhere: another
+// one could use the same name.
+func ProducersOf(known *producers.Table) (list []Producer) {
+	for name, m := range known.All {
+		if !strings.HasPrefix(name, "\n") {
+			list = append(list, Producer{Name: name, Number: m.Number, Sequence: m.Sequence})
+		}
+	}
+	return list
 }
 
 // Consumer is a consumer in a backup: what it is asked to be and how far it has come.

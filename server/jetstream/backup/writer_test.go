@@ -73,6 +73,7 @@ func example() *whole {
 		State: backup.State{
 			Messages: 3, Bytes: 5_000_200, FirstSequence: 7, FirstTime: time.Unix(1_600_000_000, 1).UTC(),
 			LastSequence: 12, LastTime: time.Unix(1_600_000_009, 0).UTC(), Subjects: 2, Deleted: 3, Consumers: 2,
+			Producers: []backup.Producer{{Name: "p", Number: 70, Sequence: 9}, {Name: "q", Number: 1, Sequence: 12}},
 		},
 		Consumers: []backup.Consumer{
 			{

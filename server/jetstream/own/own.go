@@ -41,6 +41,8 @@ type Call struct {
 	Streams []Stream
 	Names   []string
 	Now     time.Time
+	// Level is the level of commands that all servers know; see [clustered.View].
+	Level int
 	// Decode reads the body of the request, as [api.Decoder] does.
 	Decode func(into any) error
 }

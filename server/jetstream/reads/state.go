@@ -2,6 +2,7 @@ package reads
 
 import (
 	"context"
+	"fmt"
 
 	"runnel/jetlog"
 	"runnel/jetlog/body"
@@ -41,6 +42,24 @@ func Lost(log Log) (messages uint64) {
 	})
 	return messages
 }
+
+// Verify reads every message once, which verifies all checksums, while the stream goes on.
+func Verify(ctx context.Context, log Log) error {
+	last := log.State().Last
+	for next := uint64(1); next <= last; {
+		var err error
+		if next, err = log.Read(next, nil, lookAtOnce, verifyBytes, func(*jetlog.Message) bool { return true }); err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return fmt.Errorf("check: %w", err)
+		}
+	}
+	return nil
+}
+
+// verifyBytes bounds what is read at once to verify it.
+const verifyBytes = 1 << 20
 
 // Hidden tells whether a consumer is the server's own, of a mirror or source.
 func Hidden(c *jetlog.Consumer) bool { return c.Common().Direct || c.Common().Sourcing }

@@ -13,11 +13,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 
 	"runnel/jetlog"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/jetlog/due"
+	"runnel/jetlog/producers"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/backup"
 )
@@ -50,6 +52,7 @@ type Config struct {
 	Log   Log            // with the configuration that Staged returns, and nothing in it
 	Final *config.Stream // that the stream is to have when it is whole
 	Now   func() int64   // in nanoseconds since 1970
+	Level int            // of commands that may be proposed
 	// Admit says why so many bytes more have no room, nil if they have. Stored is called when they are there.
 	Admit  func(bytes int) *api.Error
 	Stored func()
@@ -205,6 +208,9 @@ func (b *rebuilding) finish() error {
 			return err
 		}
 	}
+	if err := b.restoreProducers(); err != nil {
+		return err
+	}
 	if b.Final.Retention == config.InterestRetention && len(b.consumers) == 0 && b.messages > 0 {
 		return errors.New("the backup has no consumers, and a stream with interest retention keeps nothing without: " +
 			"restore it with retention limits in its configuration")
@@ -220,6 +226,27 @@ func (b *rebuilding) finish() error {
 	}
 	_, err = b.propose(&command.Configure{Time: now, Config: *b.Final})
 	return err
+}
+
+// producersAtOnce is how many producers one command brings.
+const producersAtOnce = 1024
+
+// restoreProducers lets the stream know how far those were who number what they publish: what they publish again is not to be stored
+// again.
+func (b *rebuilding) restoreProducers() error {
+	if len(b.state.Producers) > 0 && b.Level < command.KindProducers.Level() {
+		return api.NewError(api.LevelTooLow, "the producers of a backup")
+	}
+	for list := range slices.Chunk(b.state.Producers, producersAtOnce) {
+		c := &command.Producers{Time: b.Now(), Set: make([]command.Producer, len(list))}
+		for i, p := range list {
+			c.Set[i] = command.Producer{Name: p.Name, Mark: producers.Mark{Number: p.Number, Sequence: p.Sequence}}
+		}
+		if _, err := b.propose(c); err != nil {
+			return fmt.Errorf("producers: %w", err)
+		}
+	}
+	return nil
 }
 
 // restoreConsumer makes a consumer. Its configuration goes through the same rules as that of a new one, since the
