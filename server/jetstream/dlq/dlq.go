@@ -169,6 +169,7 @@ func Info(c *own.Call) (api.Answer, error) {
 	}
 	out := &api.DeadInfoAnswer{DeadStreamInfo: shown, Counts: []api.DeadCount{}, Partial: next != 0, Redrive: redriven.Shown()}
 	if out.Redrive != nil {
+		// As far as was looked, like the counts: what is left behind that shows when the redrive gets there.
 		out.Redrive.Left = left
 	}
 	for kind, n := range counts {

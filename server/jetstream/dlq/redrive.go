@@ -47,6 +47,7 @@ func Redrive(c *own.Call) (api.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Nothing is written down before this: a request that is refused, and a dry run, leave no trace.
 	p := &plan{request: &q, answer: &api.DeadRedriveAnswer{}}
 	if err := p.survey(c, r); err != nil {
 		return nil, err
@@ -87,6 +88,7 @@ func (p *plan) survey(c *own.Call, r *redrive.Stream) error {
 		return err
 	}
 	out.More = q.Sequence == 0 && next != 0
+	// One letter stands for all of its set: whether a consumer wants the subjects of the others, it is asked when these are put.
 	ctx, cancel := context.WithTimeout(c.Context, surveyTime)
 	defer cancel()
 	for i := range out.Sets {
@@ -95,7 +97,8 @@ func (p *plan) survey(c *own.Call, r *redrive.Stream) error {
 	return nil
 }
 
-// count counts a letter.
+// count counts a letter. The first one of each set is kept as its sample, without the body: what is asked is whether somebody of that name
+// wants that subject.
 func (p *plan) count(m *jetlog.Message) {
 	out := p.answer
 	out.Matched++
@@ -120,7 +123,8 @@ func (p *plan) hopeless() bool {
 	return len(sets) > 0 && len(sets) < setsMost && !p.answer.More && !slices.ContainsFunc(sets, func(s api.DeadRedriveSet) bool { return s.Error == nil })
 }
 
-// Stop answers a call that ends a redrive.
+// Stop answers a call that ends a redrive. The answer says how far it got; if that cannot be told soon, the redrive is said to be
+// stopping, and DLQ.INFO tells its end.
 func Stop(c *own.Call) (api.Answer, error) {
 	r, err := redriveOf(c)
 	if err != nil {
