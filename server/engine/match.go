@@ -338,7 +338,6 @@ func (m *matchCache) fill(p *accounts.Profile, subject []byte, h uint64, from or
 	if e.flags&entryDrawn != 0 {
 		return e
 	}
-	// What comes from elsewhere was allowed there, or is the server's own.
 	if !p.CanPublish(to) || from == fromClient && reserved.Publish(subject) && p.Account().Name() != accounts.SystemName {
 		e.flags |= entryDenied
 	}

@@ -40,7 +40,8 @@ func Acknowledged(header []byte) []byte {
 	return ack
 }
 
-// Publish tells whether clients may not publish to subject whatever their permissions say.
+// Publish tells whether clients may not publish to subject whatever their permissions say. It is not asked of what comes from elsewhere, which
+// was allowed there, or is the server's own.
 func Publish(subject []byte) bool {
 	return begins(subject, gatewayPrefix) || begins(subject, raftPrefix) || begins(subject, delayedPrefix)
 }

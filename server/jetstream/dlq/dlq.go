@@ -194,6 +194,7 @@ func Get(c *own.Call) (api.Answer, error) {
 	if err := c.Decode(&q); err != nil {
 		return nil, err
 	}
+	// With a letter wrong in the filter, an answer without letters would look as if all were well.
 	if err := redrive.Check(&q.Filter); err != nil {
 		return nil, err
 	}
@@ -227,6 +228,7 @@ func Discard(c *own.Call) (api.Answer, error) {
 	if err := c.Decode(&q); err != nil {
 		return nil, err
 	}
+	// Here it would look as if there was nothing to discard.
 	if err := redrive.Check(&q.Filter); err != nil {
 		return nil, err
 	}

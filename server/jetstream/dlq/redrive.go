@@ -27,6 +27,7 @@ func Redrive(c *own.Call) (api.Answer, error) {
 	if err := c.Decode(&q); err != nil {
 		return nil, err
 	}
+	// A job whose filter means nothing would end at once, as done.
 	if err := redrive.Check(&q.Filter); err != nil {
 		return nil, err
 	}
