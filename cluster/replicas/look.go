@@ -32,10 +32,10 @@ type watch struct {
 
 const (
 	// A group that has had no leader since this server began may have one of whom it has not heard. So for canvassTime the others are
-	// asked first, canvassEvery, whether they would vote for this replica, the voters one after the other by canvassTurn.
-	canvassTime  = 2 * time.Second
-	canvassEvery = 500 * time.Millisecond
-	canvassTurn  = 300 * time.Millisecond
+	// asked first whether they would vote for this replica. The voters do so one after the other by canvassTurn: who has the longest log
+	// may be any of them, and candidates who divide the votes wait for their election timeouts.
+	canvassTime = 3 * time.Second
+	canvassTurn = 400 * time.Millisecond
 	// turn is how long each voter leaves the campaign to the one before it, which may be slow: two that campaign at the same time
 	// wait for their election timeouts. Once that one has tried, it is tryTime that it has to win.
 	turn    = 1500 * time.Millisecond
@@ -211,9 +211,10 @@ func (r *replica) lookForLeader(now time.Time, g *group.Group, leader string, re
 		return
 	}
 	if leader == "" && now.Sub(w.missing) < canvassTime {
-		w.next = now.Add(canvassEvery)
+		w.next = now.Add(time.Duration(len(voters)) * canvassTurn)
+		term := g.Term()
 		r.h.spawn(func() {
-			if g.Canvass(r.h.ctx) {
+			if g.Canvass(r.h.ctx) && g.Term() == term && g.Leader() == "" {
 				r.campaign(g, leader)
 			}
 		})

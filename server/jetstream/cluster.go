@@ -50,6 +50,7 @@ func newCluster(s *Service, view clustered.Cluster) *cluster {
 	c.waiting.Done = c.waited
 	c.waiting.Gone = func(node string) bool { return !view.Online(node) }
 	c.waiting.Orphan = func(r *request) { r.orphaned = true }
+	c.waiting.Harmless = func(r *request) bool { return !r.call.Endpoint.Mutates() }
 	c.waiting.Most = func() int { return s.allowed.Load().MaxRequests }
 	return c
 }
@@ -106,6 +107,9 @@ func (c *cluster) concerns(r *request, m *engine.Message) bool {
 		return true
 	}
 	v, by := c.judge(r, false)
+	if v == clustered.Silent && r.call.Endpoint == api.CallConsumerNext && len(m.Reply) > 0 {
+		c.service.ingest.RefuseSoon(r.account.account, m.Reply) // nobody else has it
+	}
 	if v == clustered.Silent && by != "" && len(m.Reply) > 0 && r.call.Endpoint.Type() != "" {
 		r.message = m.Clone()
 		c.waiting.Keep(r, by, r.Bytes())

@@ -75,13 +75,17 @@ func (r *replica) rest() {
 const strayTime = 10 * time.Second
 
 // Stray is told of a message that another server has sent here as if somebody wanted it. If that was a stream which was led here
-// until a moment ago, whoever has published it learns that nobody has it. It is quick.
+// until a moment ago, or its consumer, whoever has published it learns that nobody has it. It is quick.
 func (s *Service) Stray(account *accounts.Account, subject, reply []byte) {
 	a := s.named(account.Name())
 	if a == nil || s.cluster == nil {
 		return
 	}
-	for _, t := range a.overlapping(string(subject)) {
+	list := a.overlapping(string(subject))
+	if t := a.stream(api.Led(string(subject))); t != nil {
+		list = append(list, t)
+	}
+	for _, t := range list {
 		r := s.cluster.replica(t.log.ID())
 		if !t.config().NoAck && !t.leads() && r != nil && time.Since(time.Unix(0, r.rested.Load())) < strayTime {
 			s.ingest.Refuse(account, reply)

@@ -164,6 +164,7 @@ func New(cfg Config) *Service {
 		Watch:   cfg.Engine.WatchInterest,
 		Events:  s.events,
 		Letters: s.openLetters,
+		Refuse:  s.ingest.RefuseSoon,
 		Clock:   cfg.Clock,
 		Logger:  cfg.Logger,
 	})

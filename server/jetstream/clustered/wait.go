@@ -12,6 +12,9 @@ const (
 	// to answer it.
 	keptMost      = 4096
 	keptMostBytes = 8 << 20
+	// crossTime is for how long a request may have crossed a change of who answers: it was left to the one before, to whom it came
+	// when that did not answer any more.
+	crossTime = time.Second
 )
 
 // Waiting are requests that wait until it is known who leads, and those that are kept while another server answers them. There is a
@@ -26,6 +29,8 @@ type Waiting[R any] struct {
 	// answer it.
 	Gone   func(node string) bool
 	Orphan func(r R)
+	// Harmless reports whether a request may be answered twice; nil where none may be.
+	Harmless func(r R) bool
 
 	mu        sync.Mutex // guards everything below
 	list      []waiting[R]
@@ -83,7 +88,7 @@ func (w *Waiting[R]) look() {
 	list := w.take()
 	still := list[:0]
 	for _, r := range list {
-		if r.by != "" && !w.orphaned(&r, gone) {
+		if r.by != "" && !w.crossed(&r, now) && !w.orphaned(&r, gone) {
 			if now.Sub(r.came) < Grace {
 				still = append(still, r)
 			}
@@ -109,6 +114,15 @@ func (w *Waiting[R]) orphaned(r *waiting[R], gone map[string]bool) bool {
 	}
 	r.by = ""
 	w.Orphan(r.request)
+	return true
+}
+
+// crossed tells whether this server has become the one that answers a request since it came, which is answered then.
+func (w *Waiting[R]) crossed(r *waiting[R], now time.Time) bool {
+	if w.Harmless == nil || now.Sub(r.came) >= crossTime || !w.Harmless(r.request) || w.Judge(r.request, false) != Answer {
+		return false
+	}
+	r.by = ""
 	return true
 }
 

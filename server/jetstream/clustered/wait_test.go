@@ -169,3 +169,43 @@ func TestKeptBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestCrossed: a request that was left to another server is answered by the one that has taken its place, if the other may have
+// taken it for that one's already, and if it does no harm to answer it twice.
+func TestCrossed(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		request string
+		after   time.Duration // this server is the one that answers
+		want    bool
+	}{
+		{"soon", "look", 300 * time.Millisecond, true},
+		{"long after", "look", 3 * time.Second, false},
+		{"one that changes something", "change", 300 * time.Millisecond, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				done := make(chan clustered.Verdict, 10)
+				w := clustered.Waiting[string]{
+					Judge: func(string, bool) clustered.Verdict {
+						if time.Since(began) >= tt.after {
+							return clustered.Answer
+						}
+						return clustered.Silent
+					},
+					Done:     func(_ string, v clustered.Verdict) { done <- v },
+					Gone:     func(string) bool { return false },
+					Orphan:   func(string) { t.Error("orphaned") },
+					Harmless: func(r string) bool { return r == "look" },
+				}
+				defer w.Close()
+				w.Keep(tt.request, "other", 10)
+				time.Sleep(time.Minute)
+				if got := len(done); got > 1 || (got == 1) != tt.want || got == 1 && <-done != clustered.Answer {
+					t.Errorf("done %d times, want answered: %v", got, tt.want)
+				}
+			})
+		})
+	}
+}

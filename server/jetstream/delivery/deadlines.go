@@ -8,7 +8,6 @@ import (
 
 	"runnel/jetlog"
 	"runnel/jetlog/command"
-	"runnel/jetlog/store"
 )
 
 // deadlines sees to it that what was not acknowledged in time is taken up again: a command for all consumers of a
@@ -144,7 +143,7 @@ func (d *deadlines) done(r jetlog.Result, err error) {
 	s := d.stream
 	d.work(false)
 	if err != nil {
-		if !errors.Is(err, store.ErrNotLeader) && !errors.Is(err, store.ErrLeadershipLost) {
+		if !unled(err) {
 			s.pool.cfg.Logger.Error("what was not acknowledged in time cannot be taken up", "stream", s.Name(), "error", err)
 		}
 		d.expect(s.now() + int64(pauseMax))

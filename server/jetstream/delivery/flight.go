@@ -162,6 +162,11 @@ func (t *turn) forget(parcels bool) {
 	s.outbox = s.outbox[:n]
 }
 
+// unled tells whether a command has failed since the stream is not led here any more.
+func unled(err error) bool {
+	return errors.Is(err, store.ErrNotLeader) || errors.Is(err, store.ErrLeadershipLost)
+}
+
 // unwritable says when commands are tried again, and tells the operator the first time.
 func (t *turn) unwritable(err error) {
 	r := &t.session.writing
@@ -169,7 +174,7 @@ func (t *turn) unwritable(err error) {
 		r.later(t.ns, busyPause)
 		return
 	}
-	if errors.Is(err, store.ErrNotLeader) || errors.Is(err, store.ErrLeadershipLost) {
+	if unled(err) {
 		r.later(t.ns, refusePause) // until it is told so, too
 		t.stall = Storage
 		return
@@ -215,6 +220,9 @@ func (t *turn) landings(list []landing) {
 		}
 		switch {
 		case l.err != nil:
+			if unled(l.err) {
+				t.disown(s.flights[i : i+1])
+			}
 			t.unwritable(l.err)
 			t.lose(f)
 			t.news = true

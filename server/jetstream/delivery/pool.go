@@ -38,8 +38,11 @@ type Config struct {
 	// Letters begins to hand over what consumers of a stream give up, by the time of the stream; default: nothing is handed
 	// over.
 	Letters func(s *Stream, log Log, now func() int64) Letters
-	Logger  *slog.Logger     // default: nothing is logged
-	Clock   func() time.Time // default time.Now
+	// Refuse has somebody told, unless others answer first, that nobody has taken an acknowledgement: the stream is not led here
+	// any more. Default: nobody is told.
+	Refuse func(a *accounts.Account, reply []byte)
+	Logger *slog.Logger     // default: nothing is logged
+	Clock  func() time.Time // default time.Now
 	// Ticket returns a new random name, for what clients have to send back. It is safe for concurrent use; default
 	// 22 characters of crypto/rand.
 	Ticket func() string

@@ -392,6 +392,10 @@ func (t *turn) finish(box *mailbox) {
 		t.note(true)
 		t.send()
 	}
+	if box.end.status == api.StatusLeadershipChange {
+		t.disown(s.flights)
+		t.disown(s.outbox)
+	}
 	late := c.leave()
 	t.tell(box, late)
 	t.release(box.settles)
@@ -406,6 +410,19 @@ func (t *turn) finish(box *mailbox) {
 	c.session, c.timer, c.lookout = nil, nil, nil
 	s.waiting = waiting{}
 	t.w.flush()
+}
+
+// disown has those told who wait until their acknowledgements are applied, which nobody here will see any more. They may be applied
+// all the same: to acknowledge once more does no harm.
+func (t *turn) disown(list []flight) {
+	refuse := t.w.pool.cfg.Refuse
+	for i := range list {
+		for _, reply := range list[i].replies {
+			if refuse != nil {
+				refuse(t.c.stream.account, []byte(reply))
+			}
+		}
+	}
 }
 
 // tell lets everybody who waits for messages know that none will come.

@@ -105,6 +105,9 @@ func (l *late) close() {
 // stream was led here, and is not any more. The bytes of reply are free again when it returns.
 func (g *Ingest) Refuse(a *accounts.Account, reply []byte) { g.late.add(a, string(reply)) }
 
+// RefuseSoon is Refuse for who may be told so though somebody else has taken what was sent.
+func (g *Ingest) RefuseSoon(a *accounts.Account, reply []byte) { g.soon.add(a, string(reply)) }
+
 // undone tells the publisher of a message, or of the last of a batch, which the log has not taken, if that is sure: the stream is not led here any more.
 func (s *Stream) undone(r *record) {
 	switch {
