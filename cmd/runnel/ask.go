@@ -33,6 +33,17 @@ func (a *asking) register(flags *flag.FlagSet) {
 	flags.BoolVar(&a.asJSON, "json", false, "write JSON")
 }
 
+// arguments reads the command line of a command that asks, and returns what there is beside flags. What is wrong
+// with them it has said; see usageCode.
+func arguments(
+	name, help string, register func(*flag.FlagSet), args []string, stderr io.Writer,
+) (flags *flag.FlagSet, rest []string, err error) {
+	flags = newFlags(name, help, stderr)
+	register(flags)
+	rest, err = parseMixed(flags, args)
+	return flags, rest, err
+}
+
 // connect connects as a client. With again, it goes on trying when the connection is lost;
 // otherwise a command ends at once when the server is gone, which a script wants to know.
 func (a *asking) connect(name string, again bool) (*nats.Conn, error) {

@@ -41,9 +41,7 @@ func (f *delayFlags) register(flags *flag.FlagSet) {
 // What is wrong with the command line is found before anybody is asked.
 func delayCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var f delayFlags
-	flags := newFlags("delay", delayHelp, stderr)
-	f.register(flags)
-	rest, err := parseMixed(flags, args)
+	flags, rest, err := arguments("delay", delayHelp, f.register, args, stderr)
 	if err != nil {
 		return usageCode(err)
 	}

@@ -51,9 +51,7 @@ func (f *dlqFlags) register(flags *flag.FlagSet) {
 // dlqCommand runs "runnel dlq". What is wrong with the command line is found before anybody is asked.
 func dlqCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var f dlqFlags
-	flags := newFlags("dlq", dlqHelp, stderr)
-	f.register(flags)
-	rest, err := parseMixed(flags, args)
+	flags, rest, err := arguments("dlq", dlqHelp, f.register, args, stderr)
 	if err != nil {
 		return usageCode(err)
 	}

@@ -17,9 +17,7 @@ const exitHeldUp = 2
 // so far there are consumers. The server says why, and this only breaks the lines.
 func explainCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var a asking
-	flags := newFlags("explain", explainHelp, stderr)
-	a.register(flags)
-	rest, err := parseMixed(flags, args)
+	flags, rest, err := arguments("explain", explainHelp, a.register, args, stderr)
 	if err != nil {
 		return usageCode(err)
 	}

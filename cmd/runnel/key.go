@@ -34,9 +34,7 @@ func (f *keyFlags) register(flags *flag.FlagSet) {
 // asks, so that what it shows is how things are afterwards.
 func keyCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var f keyFlags
-	flags := newFlags("key", keyHelp, stderr)
-	f.register(flags)
-	rest, err := parseMixed(flags, args)
+	flags, rest, err := arguments("key", keyHelp, f.register, args, stderr)
 	if err != nil {
 		return usageCode(err)
 	}

@@ -63,9 +63,7 @@ func (f *lagFlags) check(args []string, maxGiven bool) error {
 // are, and whoever works on them has credentials and not the monitoring port.
 func lagCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var f lagFlags
-	flags := newFlags("lag", lagHelp, stderr)
-	f.register(flags)
-	rest, err := parseMixed(flags, args)
+	flags, rest, err := arguments("lag", lagHelp, f.register, args, stderr)
 	if err != nil {
 		return usageCode(err)
 	}
