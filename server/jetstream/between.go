@@ -46,9 +46,9 @@ func (s *Service) takes(account, stream string) (*ingest.Stream, error) {
 func (t *stream) newOrigin() *receipts.Origin {
 	return &receipts.Origin{
 		Log: t.log, Sent: t.deliver.Sent, Now: t.clock.Now, Propose: t.log.Propose,
-		Settled: func(consumer string) {
+		Settled: func(consumer string, sequences []uint64) {
 			t.countIfKnown()
-			t.deliver.Acked(consumer)
+			t.deliver.Acked(consumer, sequences...)
 		},
 	}
 }
@@ -84,7 +84,15 @@ func (t *stream) alreadyMade(c *causes.Cause, done func(bool)) bool {
 }
 
 // owed is [ingest.Hooks.Owed].
-func (t *stream) owed() {
+func (t *stream) owed(c *causes.Cause) {
+	if c.ID == t.log.ID() {
+		t.deliver.Acked(c.Consumer, 0) // at once, or when the delivery is in the state
+	}
+	t.pay()
+}
+
+// pay pays what the stream owes.
+func (t *stream) pay() {
 	if r := t.receipts.Get(t.newReceipts); r != nil {
 		r.Owed()
 	}
@@ -146,7 +154,7 @@ func (t *stream) own() own.Stream {
 // beginDebts does what the stream has left from before it was led here: it pays what it owes, and moves what it keeps for another stream.
 func (t *stream) beginDebts() {
 	if receipts.Owes(t.log) {
-		t.owed()
+		t.pay()
 	}
 	if redrive.Runs(t.log) {
 		t.redriven()

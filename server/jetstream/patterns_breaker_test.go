@@ -50,3 +50,39 @@ func TestPatternBreaker(t *testing.T) {
 		t.Errorf("%d messages are left", about.Messages)
 	}
 }
+
+// TestPatternBreakerReceipts: messages that are acknowledged by what is published count as processed, in the share of those that fail and in
+// what the consumer gets through with.
+func TestPatternBreakerReceipts(t *testing.T) {
+	for _, to := range []string{"out.a", "s.out"} {
+		t.Run(to, func(t *testing.T) {
+			s := newSite(t, "")
+			s.stream("S", `"subjects":["s.>"]`)
+			s.stream("OUT", `"subjects":["out.>"]`)
+			s.consumer("S", "c", `"ack_policy":"explicit","filter_subject":"s.job","metadata":{"runnel.breaker":"failures=50%,min=5,window=1m,pause=1h"}`)
+			for i := range 19 {
+				s.stores(uint64(i+1), "s.job", "job")
+			}
+			jobs := s.next("S", "c", 18)
+			for _, job := range jobs[:12] {
+				if a := s.publish(to, "done", "Runnel-Ack", job.Reply); a.Error.Code != 0 {
+					t.Fatalf("got %v", a)
+				}
+			}
+			s.waitsFor("S", "c", 6)
+			for _, job := range jobs[12:] {
+				s.acknowledge(job, `-NAK {"delay":3600000000000}`)
+			}
+			if got := len(s.next("S", "c", 1)); got != 1 {
+				t.Errorf("%d messages after 6 of 18 have failed, want 1", got)
+			}
+			var lag struct {
+				Served float64 `json:"served_per_second"`
+			}
+			s.calls("CONSUMER.LAG.S.c", "", &lag)
+			if lag.Served == 0 {
+				t.Error("nothing counts as served")
+			}
+		})
+	}
+}

@@ -107,6 +107,7 @@ type mailbox struct {
 	settles  []chan struct{}
 	asked    []asked
 	spent    []uint64 // messages that were not answered in time, for the last time
+	acked    []uint64 // messages that were acknowledged in another way than by an answer
 	news     bool     // there may be something to send for a reason that is not in here
 	rang     bool     // the timer did
 	update   bool     // the configuration, or the place, may have changed
@@ -132,7 +133,7 @@ func (b *mailbox) clear() {
 	clear(b.asked)
 	*b = mailbox{
 		answers: b.answers[:0], requests: b.requests[:0], landings: b.landings[:0], flows: b.flows[:0],
-		settles: b.settles[:0], asked: b.asked[:0], spent: b.spent[:0],
+		settles: b.settles[:0], asked: b.asked[:0], spent: b.spent[:0], acked: b.acked[:0],
 	}
 }
 

@@ -18,9 +18,21 @@ func (c *consumer) show() {
 	c.sent.Store(c.at.Stream)
 }
 
-// Acked tells that messages were acknowledged in another way than by Ack, so that a consumer may be sent others.
-func (s *Stream) Acked(consumer string) {
+// Acked tells that messages were acknowledged in another way than by Ack, durably, so that a consumer may be sent others. They count as
+// processed. The sequence is 0 of one of which the state may not know yet: then it is found there.
+func (s *Stream) Acked(consumer string, sequences ...uint64) {
 	if c := s.consumer(consumer); c != nil {
-		c.Wake()
+		c.post(func(b *mailbox) { b.news, b.acked = true, append(b.acked, sequences...) })
+	}
+}
+
+// ackedElsewhere counts messages that receivers have acknowledged without an answer to their deliveries, and lets those behind them go.
+func (t *turn) ackedElsewhere(list []uint64) {
+	for _, seq := range list {
+		t.processed()
+		t.through()
+		if o := t.c.lookout; o != nil {
+			t.news = o.Done(seq) || t.news
+		}
 	}
 }

@@ -108,6 +108,7 @@ func (t *turn) work(box *mailbox) {
 	t.listen(box.listening)
 	t.mindPin(box.unpin)
 	t.answers(box.answers)
+	t.ackedElsewhere(box.acked)
 	for _, seq := range box.spent {
 		t.lapsed(seq)
 		t.givenUp(seq)

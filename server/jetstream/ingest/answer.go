@@ -66,7 +66,7 @@ func (s *Stream) conclude(a *acker, cfg *settings, r *record) {
 		s.hooks.Withdrawn(r.result.Withdrawn)
 	}
 	if r.cause != nil && r.started && r.err == nil && r.result.Code == 0 && !r.result.Duplicate && s.hooks.Owed != nil {
-		s.hooks.Owed()
+		s.hooks.Owed(r.cause)
 	}
 	if s.settlesFirst(r) {
 		return

@@ -38,7 +38,7 @@ func withOracle(b *bench) *oracle {
 	o := &oracle{asked: make(chan ingest.Found, 100), owed: make(chan struct{}, 100)}
 	b.stream.Close()
 	b.stream = b.ingest.Open(b.account, b.log, ingest.Hooks{
-		Cause: o.find, Owed: func() { o.owed <- struct{}{} },
+		Cause: o.find, Owed: func(*causes.Cause) { o.owed <- struct{}{} },
 		Imported: func(subject string) bool { return subject == "s.imported" },
 	})
 	return o

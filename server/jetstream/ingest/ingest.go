@@ -110,7 +110,7 @@ type Hooks struct {
 	// without what asks for that. Nothing of the message may change any more.
 	Delay func(subject, reply string, header, payload []byte) (taken bool, rest []byte, refusal *api.Error)
 	// Owed is called when a message is stored that acknowledges another one: the stream may owe that now.
-	Owed func()
+	Owed func(*causes.Cause)
 	// Now is the time of the stream, in nanoseconds since 1970; nil for that of the configuration's clock.
 	Now func() int64
 }

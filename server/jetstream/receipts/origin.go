@@ -27,8 +27,8 @@ type Origin struct {
 	Now func() int64
 	// Propose carries a command out, and returns when it is durable.
 	Propose func(context.Context, command.Command) (jetlog.Result, error)
-	// Settled is told that messages of a consumer were acknowledged.
-	Settled func(consumer string)
+	// Settled is told which messages of a consumer were acknowledged.
+	Settled func(consumer string, sequences []uint64)
 }
 
 // state is what an origin says about a delivery.
@@ -145,7 +145,7 @@ func (o *Origin) take(ctx context.Context, p *payment) (done []uint64, err error
 		return nil, fmt.Errorf("acknowledge messages of stream %q: %w", o.Log.Name(), err)
 	}
 	if r.Code == 0 {
-		o.Settled(p.Consumer)
+		o.Settled(p.Consumer, wait)
 	}
 	return append(done, wait...), nil // a refusal says that the consumer has gone
 }

@@ -64,7 +64,7 @@ func newPair(t *testing.T) *pair {
 	p.apply(p.in, &command.Ack{Time: now(), Consumer: "c", Replies: []command.Reply{{Sequence: 2}}})
 	p.sent.Store(3)
 	p.origin = &receipts.Origin{
-		Log: p.in, Now: now, Propose: p.in.Propose, Settled: func(string) { p.settled.Add(1) },
+		Log: p.in, Now: now, Propose: p.in.Propose, Settled: func(_ string, list []uint64) { p.settled.Add(int64(len(list))) },
 		Sent: func(consumer string) (uint64, uint64) {
 			if consumer != "c" {
 				return 0, 0
