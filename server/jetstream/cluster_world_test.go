@@ -527,8 +527,10 @@ type group struct {
 	orphans []byte // records whose proposers were told that it is not known
 	closed  bool
 	lossy   bool // what is under way when leadership ends is lost, and not carried out
-	lagging bool // followers say that they are behind
-	ended   chan struct{}
+	// handsOver says that leaders hand over: what is under way then is not carried out, and who has proposed it knows that.
+	handsOver bool
+	lagging   bool // followers say that they are behind
+	ended     chan struct{}
 }
 
 func newGroup(w *world, a *clustered.Assignment) *group {
@@ -659,7 +661,11 @@ func (g *group) elect(leader int) {
 		g.world.members[old].service.Follow(g.a.ID)
 	}
 	for _, p := range g.pending {
-		if !g.lossy {
+		switch {
+		case g.handsOver:
+			p.Fail(store.ErrHandedOver)
+			continue
+		case !g.lossy:
 			g.orphans = p.Append(g.orphans)
 		}
 		p.Fail(store.ErrLeadershipLost)
