@@ -200,10 +200,33 @@ func (r *runner) back(j *job, list []letter) error {
 		return fmt.Errorf("stream %q does not take letter %d: %w", list[0].stream, list[done].sequence, refusal)
 	case refusal.ErrCode == int(api.StreamNotFound):
 		r.leave(j, list[n-1].sequence, uint64(n-done), fmt.Sprintf("there is no stream %s any more: put them back by hand, or discard them", list[0].stream))
+	case refusal.ErrCode == int(api.RedriveUnwanted):
+		last := done + r.unwanted(list[done+1:n])
+		r.leave(j, list[last].sequence, uint64(last-done+1), refusal.Error())
 	default:
 		r.leave(j, list[done].sequence, 1, fmt.Sprintf("letter %d: %v", list[done].sequence, refusal))
 	}
 	return nil
+}
+
+// unwanted returns how many letters, from the first one on, are refused as that before them: a consumer that has gone has mostly left
+// many, and each by itself would be a question and a write.
+func (r *runner) unwanted(list []letter) (n int) {
+	if len(list) == 0 {
+		return 0
+	}
+	asked := make([]handover.Message, len(list))
+	for i := range list {
+		asked[i] = list[i].message
+		asked[i].Number = 0 // it is asked, and not put
+	}
+	ctx, cancel := context.WithTimeout(r.s.chore.Context(), putTime)
+	defer cancel()
+	outcomes, err := r.s.cfg.Put(ctx, r.s.cfg.Account, list[0].stream, asked)
+	for err == nil && n < len(outcomes) && outcomes[n].Refusal != nil && outcomes[n].Refusal.ErrCode == int(api.RedriveUnwanted) {
+		n++
+	}
+	return n
 }
 
 // leave leaves letters where they are that cannot be put back.
