@@ -47,9 +47,7 @@ func (s *Stream) produced(t *terms.Terms, put *command.Put, b *batch) Result {
 // mark forgets producers, and sets those of a backup. The count of the result is how many it were.
 func (s *Stream) mark(c *command.Producers) (r Result) {
 	for i := range c.Set {
-		p := &c.Set[i]
-		if _, known := s.producers.Get(p.Name); known || p.Number == 0 || p.Sequence == 0 || p.Sequence > s.state.Last ||
-			len(p.Name) > producers.NameMax+1 || s.producers.Len()+i >= producers.Most {
+		if p := &c.Set[i]; !s.producers.Admits(p.Name, p.Mark, i, s.state.Last) {
 			return refusedWith(config.ProducerInvalid, fmt.Sprintf("%q cannot be at %d", p.Name, p.Number))
 		}
 	}

@@ -28,8 +28,7 @@ func (s *Stream) publishFrom(c *command.Publish, m Messages) (Result, error) {
 	return r, err
 }
 
-// arriveAll notes how far the original was with its sources, so that a copy that becomes a stream of its own
-// goes on there.
+// arriveAll notes how far the original was with its sources: a copy that becomes a stream of its own goes on there.
 func (s *Stream) arriveAll(all []terms.Terms) {
 	for i := range all {
 		if !all[i].HasSource {

@@ -8,6 +8,7 @@ import (
 	"runnel/jetlog/causes"
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
+	"runnel/jetlog/deadlines"
 	"runnel/jetlog/producers"
 	"runnel/jetlog/terms"
 )
@@ -323,3 +324,9 @@ func (s *Stream) skip(n uint64) {
 	s.published += n
 	s.removed[Skipped] += n
 }
+
+// Later returns the time that is d after at; see [deadlines.Later].
+func Later(at int64, d time.Duration) int64 { return deadlines.Later(at, d) }
+
+// Nanoseconds returns a time in nanoseconds since 1970; see [deadlines.Nanoseconds].
+func Nanoseconds(t time.Time) int64 { return deadlines.Nanoseconds(t) }

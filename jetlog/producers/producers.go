@@ -121,3 +121,10 @@ func (t *Table) Restore(r *codec.Reader) bool {
 	}
 	return sound
 }
+
+// Admits reports whether a producer that the table does not know may be set to a mark, after so many others, in a stream of which the
+// last message has that sequence.
+func (t *Table) Admits(name string, m Mark, others int, last uint64) bool {
+	_, known := t.Get(name)
+	return !known && m.Number > 0 && m.Sequence > 0 && m.Sequence <= last && len(name) <= NameMax+1 && t.Len()+others < Most
+}

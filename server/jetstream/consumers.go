@@ -140,17 +140,11 @@ func (t *stream) maxConsumers(cfg *config.Consumer) (uint64, error) {
 	}
 	if l.MaxConsumers > 0 {
 		most = l.MaxConsumers
-		if own := t.config().MaxConsumers; own > l.MaxConsumers && !t.hasConsumer(cfg.Name) && t.consumers() >= l.MaxConsumers {
+		if own := t.config().MaxConsumers; own > l.MaxConsumers && !t.hasConsumer(cfg.Name) && reads.CountConsumers(t.log) >= l.MaxConsumers {
 			return 0, api.NewError(config.MaximumConsumers)
 		}
 	}
 	return uint64(max(most, 0)), nil
-}
-
-// consumers is how many consumers clients have.
-func (t *stream) consumers() int {
-	names, _ := reads.Consumers(t.log, nil) // a stream that is closed has none
-	return len(names)
 }
 
 // hasConsumer tells whether the stream's state has a consumer of that name, known to the deliveries or not.

@@ -6,10 +6,12 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"runnel/jetlog/producers"
 	"runnel/server/jetstream/api"
 	"runnel/server/servertest"
 )
+
+// producersMost is how many producers a stream knows, as documented.
+const producersMost = 65_536
 
 // TestPatternProducersForgotten lists the producers of a stream, also page by page, and has some forgotten: those begin anywhere, the
 // others are known as before, also when the server was started again.
@@ -30,7 +32,7 @@ func TestPatternProducersForgotten(t *testing.T) {
 		}
 		return a, names
 	}
-	if a, names := list("S", ""); names != "a@20@2 b@30@3 c@10@1 " || a.Total != 3 || a.Most != producers.Most || a.Next != "" || a.Producers[0].Time == nil {
+	if a, names := list("S", ""); names != "a@20@2 b@30@3 c@10@1 " || a.Total != 3 || a.Most != producersMost || a.Next != "" || a.Producers[0].Time == nil {
 		t.Errorf("got %s%+v", names, a)
 	}
 	if a, names := list("S", `{"limit":2}`); names != "a@20@2 b@30@3 " || a.Next != "b" {
@@ -83,7 +85,7 @@ func TestPatternProducersFull(t *testing.T) {
 	s.stream("S", `"subjects":["s.>"],"storage":"memory","max_msgs":1`)
 	acks := s.subscribe("acks")
 	const atOnce = 1024
-	for i := range producers.Most {
+	for i := range producersMost {
 		m := &nats.Msg{Subject: "s.a", Reply: "acks", Header: nats.Header{"Runnel-Producer": {fmt.Sprint("p", i)}, "Runnel-Producer-Seq": {"1"}}}
 		if err := s.conn.PublishMsg(m); err != nil {
 			t.Fatal(err)
@@ -98,12 +100,12 @@ func TestPatternProducersFull(t *testing.T) {
 		}
 	}
 	s.rejects(11003, "s.a", "x", numbered("new", 1)...)
-	s.stores(producers.Most+1, "s.a", "x", numbered("p7", 2)...)
+	s.stores(producersMost+1, "s.a", "x", numbered("p7", 2)...)
 	var a api.ProducerForgetAnswer
 	if code := own(t, s.conn, "PRODUCER.FORGET.S", `{"idle":"1ns"}`, &a); code != 0 || a.Forgotten != api.ProducerMax || !a.More {
 		t.Fatalf("got %d, %+v, want %d, and more", code, a, api.ProducerMax)
 	}
-	s.stores(producers.Most+2, "s.a", "x", numbered("new", 1)...)
+	s.stores(producersMost+2, "s.a", "x", numbered("new", 1)...)
 }
 
 // TestPatternProducerRestored restores a stream: what was published before the backup is known as a duplicate.

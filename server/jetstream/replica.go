@@ -81,13 +81,11 @@ func (s *Service) Stray(account *accounts.Account, subject, reply []byte) {
 	if a == nil || s.cluster == nil {
 		return
 	}
-	list := a.overlapping(string(subject))
-	if t := a.stream(api.Led(string(subject))); t != nil {
-		list = append(list, t)
-	}
-	for _, t := range list {
-		r := s.cluster.replica(t.log.ID())
-		if !t.config().NoAck && !t.leads() && r != nil && time.Since(time.Unix(0, r.rested.Load())) < strayTime {
+	for _, t := range append(a.overlapping(string(subject)), a.stream(api.Led(string(subject)))) {
+		if t == nil || t.leads() || t.config().NoAck {
+			continue
+		}
+		if r := s.cluster.replica(t.log.ID()); r != nil && time.Since(time.Unix(0, r.rested.Load())) < strayTime {
 			s.ingest.Refuse(account, reply)
 		}
 	}

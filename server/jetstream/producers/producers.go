@@ -30,6 +30,7 @@ func List(c *own.Call) (api.Answer, error) {
 	if q.Limit <= 0 || q.Limit > api.ProducerMax {
 		q.Limit = api.ProducerMax
 	}
+	// Each page is of the table as it is when it is asked for: names are in order, so that none comes twice however it changes.
 	out := &api.ProducerListAnswer{Most: producers.Most, Producers: []api.Producer{}}
 	known, upTo, err := see(c, idle)
 	if err != nil {
@@ -37,6 +38,7 @@ func List(c *own.Call) (api.Answer, error) {
 	}
 	found, more := find(known, &filter{after: q.After, upTo: upTo, server: q.Server, most: q.Limit})
 	out.Total = known.Len()
+	// A message may have gone by now: then nobody knows any more when its producer has published it.
 	err = c.Stream.Log.View(func(_ *jetlog.Stream, m jetlog.Messages) error {
 		out.Producers = out.Producers[:0]
 		for _, p := range found {
@@ -150,6 +152,8 @@ func Forget(c *own.Call) (api.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Who is named, and who is idle, are two ways to say it that exclude each other. Names that nobody has are passed over: they are
+	// forgotten already.
 	f := &filter{upTo: upTo, server: q.Server, most: api.ProducerMax}
 	if len(q.Producers) > 0 {
 		f.names = make(map[string]bool, len(q.Producers))
@@ -162,6 +166,8 @@ func Forget(c *own.Call) (api.Answer, error) {
 	if out.Forgotten = len(forget.Forget); out.Forgotten == 0 || q.DryRun {
 		return out, nil
 	}
+	// The command has the numbers as well as the names, since it is carried out later: who has published meanwhile is at another one,
+	// and stays. The result says how many that were not.
 	r, err := c.Stream.Log.Propose(c.Context, forget)
 	switch {
 	case err != nil:

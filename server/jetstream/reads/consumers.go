@@ -25,6 +25,12 @@ func Consumers(log Log, keep func(*jetlog.Consumer) bool) (names []string, err e
 	return names, err
 }
 
+// CountConsumers is how many consumers clients have.
+func CountConsumers(log Log) int {
+	names, _ := Consumers(log, nil) // a stream that is closed has none
+	return len(names)
+}
+
 // InMemory reports whether a consumer was to be in memory only, and nobody will come back to it by its name after a start.
 func InMemory(c *jetlog.Consumer) bool {
 	cfg := c.Config()
