@@ -158,18 +158,19 @@ func (d *DLQ) Discard(ctx context.Context, sequence uint64, filter DeadFilter, d
 		Sequence uint64     `json:"seq,omitempty"`
 		Filter   DeadFilter `json:"filter,omitzero"`
 		All      bool       `json:"all,omitempty"`
+		From     uint64     `json:"from,omitempty"`
 		DryRun   bool       `json:"dry_run,omitempty"`
-	}{sequence, filter, sequence == 0 && filter == DeadFilter{}, dry}
+	}{sequence, filter, sequence == 0 && filter == DeadFilter{}, 0, dry}
 	for {
 		var answer struct {
-			Discarded int  `json:"discarded"`
-			More      bool `json:"more"`
+			Discarded int    `json:"discarded"`
+			Next      uint64 `json:"next_seq"`
 		}
 		if err := ask(ctx, d.Conn, "DLQ.DISCARD."+d.Stream, request, &answer); err != nil {
 			return discarded, err
 		}
 		discarded += answer.Discarded
-		if !answer.More || dry {
+		if request.From = answer.Next; request.From == 0 {
 			return discarded, nil
 		}
 	}

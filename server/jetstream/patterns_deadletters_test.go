@@ -314,6 +314,34 @@ func TestPatternDeadLetterCalls(t *testing.T) {
 	s.holds("DEAD", 1, 6, 6)
 }
 
+// TestPatternDeadLetterFar throws letters away that stand far behind others: each call says where the next one goes on.
+func TestPatternDeadLetterFar(t *testing.T) {
+	s := newSite(t, "")
+	s.stream("S", `"subjects":["s.>"]`)
+	s.stream("DEAD", `"subjects":["dead"]`)
+	s.consumer("S", "c", dead("DEAD"))
+	const before = 10_100
+	s.many(before, func(int) string { return "dead" })
+	s.many(1, func(int) string { return "s.a" })
+	s.acknowledge(s.next("S", "c", 1)[0], "+TERM")
+	s.buried("DEAD", before+1)
+	for _, dry := range []bool{true, false} {
+		discarded, calls := 0, 0
+		for from := uint64(0); calls == 0 || from != 0 && calls < 10; calls++ {
+			var a api.DeadDiscardAnswer
+			s.calls("DLQ.DISCARD.DEAD", fmt.Sprintf(`{"filter":{"stream":"S"},"from":%d,"dry_run":%v}`, from, dry), &a)
+			if a.Error != nil || a.More != (a.Next != 0) {
+				t.Fatalf("got %+v", a)
+			}
+			discarded, from = discarded+a.Discarded, a.Next
+		}
+		if discarded != 1 || calls != 2 {
+			t.Errorf("dry %v: %d discarded by %d calls, want 1 by 2", dry, discarded, calls)
+		}
+	}
+	s.holds("DEAD", before, 1, before+1)
+}
+
 // TestPatternDeadLetterCircle refuses consumers whose dead letters would come back, over however many streams; what does not is taken.
 func TestPatternDeadLetterCircle(t *testing.T) {
 	s := newSite(t, "")

@@ -88,14 +88,18 @@ type DeadDiscardRequest struct {
 	Sequence uint64     `json:"seq,omitempty"`
 	Filter   DeadFilter `json:"filter,omitzero"`
 	All      bool       `json:"all,omitempty"`
-	DryRun   bool       `json:"dry_run,omitempty"`
+	// From is where to begin, 0 for the first message: the Next of an answer.
+	From   uint64 `json:"from,omitempty"`
+	DryRun bool   `json:"dry_run,omitempty"`
 }
 
-// DeadDiscardAnswer answers DLQ.DISCARD: how many were deleted, or would be. More is set when there may be more: ask again.
+// DeadDiscardAnswer answers DLQ.DISCARD: how many were deleted, or would be. More is set when not all were looked at, and Next says
+// where to go on.
 type DeadDiscardAnswer struct {
 	Response
-	Discarded int  `json:"discarded"`
-	More      bool `json:"more,omitempty"`
+	Discarded int    `json:"discarded"`
+	More      bool   `json:"more,omitempty"`
+	Next      uint64 `json:"next_seq,omitempty"`
 }
 
 // To whom dead letters are put back: the consumer that has given them up, or everybody who consumes their subject.

@@ -236,7 +236,7 @@ func Discard(c *own.Call) (api.Answer, error) {
 		return nil, api.NewError(api.DeadLetterUnknown, "say which: seq, filter or all")
 	}
 	var list []uint64
-	next, err := look(c, q.Sequence, func(m *jetlog.Message) bool {
+	next, err := look(c, cmp.Or(q.Sequence, q.From), func(m *jetlog.Message) bool {
 		if q.Sequence != 0 && m.Sequence != q.Sequence {
 			return false
 		}
@@ -250,14 +250,16 @@ func Discard(c *own.Call) (api.Answer, error) {
 		return nil, err
 	case q.Sequence != 0 && len(list) == 0:
 		return nil, api.NewError(api.DeadLetterUnknown, fmt.Sprintf("message %d is none", q.Sequence))
-	case q.DryRun:
-		return &api.DeadDiscardAnswer{Discarded: len(list), More: q.Sequence == 0 && next != 0}, nil
+	case q.Sequence != 0:
+		next = 0
 	}
-	n, err := remove(c, list)
-	if err != nil {
-		return nil, err
+	out := &api.DeadDiscardAnswer{Discarded: len(list), More: next != 0, Next: next}
+	if !q.DryRun {
+		if out.Discarded, err = remove(c, list); err != nil {
+			return nil, err
+		}
 	}
-	return &api.DeadDiscardAnswer{Discarded: n, More: q.Sequence == 0 && next != 0}, nil
+	return out, nil
 }
 
 // remove deletes messages, and returns how many were there. The commands are under way at the same time, so that they share the syncs
