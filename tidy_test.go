@@ -181,7 +181,7 @@ var layers = []layer{
 	{"server/jetstream/own", "jetlog jetlog/command jetlog/config jetlog/store server/accounts server/jetstream/api server/jetstream/clustered server/jetstream/delivery server/jetstream/redrive", ""},
 	{"server/jetstream/delays", "subjects headers jetlog jetlog/command jetlog/config server/accounts server/jetstream/api server/jetstream/delivery server/jetstream/handover server/jetstream/own", nuid},
 	{"server/jetstream/lag", "jetlog jetlog/config server/jetstream/api server/jetstream/delivery server/jetstream/own server/jetstream/reads", ""},
-	{"server/jetstream/dlq", "headers jetlog jetlog/command jetlog/config server/jetstream/api server/jetstream/own server/jetstream/redrive", ""},
+	{"server/jetstream/dlq", "headers jetlog jetlog/config server/jetstream/api server/jetstream/own server/jetstream/redrive", ""},
 	{"server/jetstream/explain", "subjects jetlog jetlog/config server/jetstream/api server/jetstream/clustered server/jetstream/delivery server/jetstream/lag server/jetstream/own", ""},
 	{"server/jetstream/producers", "jetlog jetlog/command jetlog/producers server/jetstream/api server/jetstream/own", ""},
 	{"server/jetstream/keys", "jetlog jetlog/config server/jetstream/api server/jetstream/delivery server/jetstream/own", ""},

@@ -15,20 +15,13 @@ import (
 
 	"runnel/headers"
 	"runnel/jetlog"
-	"runnel/jetlog/command"
-	"runnel/jetlog/config"
 	"runnel/server/jetstream/api"
 	"runnel/server/jetstream/own"
 	"runnel/server/jetstream/redrive"
 )
 
-const (
-	// lookMost is how many messages one call looks at.
-	lookMost = 10000
-	// readMost and readBytes bound what is read at once, and answerBytes what an answer has.
-	readMost, readBytes = 512, 1 << 20
-	answerBytes         = 512 << 10
-)
+// answerBytes bounds what an answer has.
+const answerBytes = 512 << 10
 
 // List answers a call about all streams of an account. Each server tells of those that it leads, from both ends: who leads a
 // stream knows what its consumers have given up and to whom, and who leads a dead-letter stream knows what that has.
@@ -125,37 +118,13 @@ func join(_ *own.Call, parts []json.RawMessage, missing []string) (api.Answer, e
 	return &api.DeadListAnswer{Streams: sorted(known), Missing: missing}, nil
 }
 
-// look calls yield for messages from a sequence on, until it returns false or enough were looked at. It returns where to go on, 0
-// at the end. No lock is held meanwhile, and one call takes a bounded time however large the stream is: who wants more asks again.
-func look(c *own.Call, from uint64, yield func(*jetlog.Message) bool) (next uint64, err error) {
-	next, looked := max(from, 1), 0
-	for looked < lookMost {
-		more, before := true, looked
-		next, err = c.Stream.Log.Read(next, nil, readMost, readBytes, func(m *jetlog.Message) bool {
-			looked++
-			next = m.Sequence + 1
-			more = yield(m)
-			return more
-		})
-		switch {
-		case err != nil:
-			return 0, err
-		case looked == before:
-			return 0, nil
-		case !more || c.Context.Err() != nil:
-			return next, nil
-		}
-	}
-	return next, nil
-}
-
 // Info answers a call about what is in a stream: how many of which kind. Of a large stream only the beginning is looked at, and the
 // answer says so.
 func Info(c *own.Call) (api.Answer, error) {
 	shown, _ := shownOf(c.Stream, c.Now)
 	counts, redriven := map[api.DeadCount]uint64{}, c.Stream.Redrive()
 	left := uint64(0)
-	next, err := look(c, 0, func(m *jetlog.Message) bool {
+	next, err := c.Look(0, nil, func(m *jetlog.Message) bool {
 		if redriven.Left(m) {
 			left++
 		}
@@ -202,7 +171,7 @@ func Get(c *own.Call) (api.Answer, error) {
 		q.Limit = api.DeadMax
 	}
 	out, bytes := &api.DeadGetAnswer{Letters: []api.DeadLetter{}}, 0
-	next, err := look(c, q.Sequence, func(m *jetlog.Message) bool {
+	next, err := c.Look(q.Sequence, nil, func(m *jetlog.Message) bool {
 		if !redrive.Means(&q.Filter, m) {
 			return true
 		}
@@ -236,7 +205,7 @@ func Discard(c *own.Call) (api.Answer, error) {
 		return nil, api.NewError(api.DeadLetterUnknown, "say which: seq, filter or all")
 	}
 	var list []uint64
-	next, err := look(c, cmp.Or(q.Sequence, q.From), func(m *jetlog.Message) bool {
+	next, err := c.Look(cmp.Or(q.Sequence, q.From), nil, func(m *jetlog.Message) bool {
 		if q.Sequence != 0 && m.Sequence != q.Sequence {
 			return false
 		}
@@ -255,43 +224,9 @@ func Discard(c *own.Call) (api.Answer, error) {
 	}
 	out := &api.DeadDiscardAnswer{Discarded: len(list), More: next != 0, Next: next}
 	if !q.DryRun {
-		if out.Discarded, err = remove(c, list); err != nil {
+		if out.Discarded, err = c.Remove(list); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
-}
-
-// remove deletes messages, and returns how many were there. The commands are under way at the same time, so that they share the syncs
-// of the log; each stands alone, and an error leaves the others done.
-func remove(c *own.Call, list []uint64) (n int, err error) {
-	type outcome struct {
-		result jetlog.Result
-		err    error
-	}
-	done, started := make(chan outcome, len(list)), 0
-	for _, seq := range list {
-		d := &command.Delete{Time: c.Now.UnixNano(), Sequence: seq}
-		if err = c.Stream.Log.Start(c.Context, d, func(r jetlog.Result, err error) { done <- outcome{r, err} }); err != nil {
-			break
-		}
-		started++
-	}
-	for range started {
-		select {
-		case o := <-done:
-			switch {
-			case o.err != nil:
-				err = o.err
-			case o.result.Code == 0:
-				n++
-			case o.result.Code != config.SequenceNotFound: // otherwise somebody else was faster
-				err = api.NewError(o.result.Code, o.result.Detail)
-			}
-		case <-c.Context.Done():
-			return n, c.Context.Err()
-		}
-	}
-	c.Stream.Deliver.Changed()
-	return n, err
 }

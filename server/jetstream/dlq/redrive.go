@@ -76,7 +76,7 @@ type plan struct {
 // survey looks which letters are meant, and asks where they come from whether they can be put back.
 func (p *plan) survey(c *own.Call, r *redrive.Stream) error {
 	q, out := p.request, p.answer
-	next, err := look(c, q.Sequence, func(m *jetlog.Message) bool {
+	next, err := c.Look(q.Sequence, nil, func(m *jetlog.Message) bool {
 		if q.Sequence != 0 && m.Sequence != q.Sequence {
 			return false
 		}
