@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -14,14 +16,19 @@ import (
 	"runnel/chaos/history"
 )
 
-// deadLettersLoad is W11. Servers offer no dead letters, so they are built as people do it: a stream captures the advisories
-// of deliveries that were given up, and janitors take each such message out of the queue and put it into the stream of dead letters,
-// under an id, before they delete it. Half of the dead letters are redriven: published again as what they were, with a
-// header, and then no worker fails.
+// deadLettersLoad is W11. What workers fail at for the last time becomes a dead letter, and half of the dead letters are redriven: then no
+// worker fails.
 //
-// Nobody promises that an advisory arrives. What is left in the queue in the end, when no worker gets anything any more, is
-// therefore swept into the dead letters too.
-type deadLettersLoad struct{ *load }
+// A server that has dead letters does both, see letters.go. For others they are built as people do it: a stream captures the advisories
+// of deliveries that were given up, and janitors take each such message out of the queue and put it into the stream of dead letters,
+// under an id, before they delete it. To redrive one is to publish it again as what it was, with a header. Nobody promises that an
+// advisory arrives. What is left in the queue in the end, when no worker gets anything any more, is therefore swept into the dead
+// letters too.
+type deadLettersLoad struct {
+	*load
+	served   atomic.Bool // by the server
+	redriven sync.Map    // values that the server was asked to put back
+}
 
 const (
 	adviceStream   = "W11-advice"
@@ -36,7 +43,7 @@ const (
 	originHeader   = "Origin" // the subject that a dead letter came from
 )
 
-func openDeadLetters(l *load) part { return &deadLettersLoad{l} }
+func openDeadLetters(l *load) part { return &deadLettersLoad{load: l} }
 
 // Poison tells whether workers of W11 fail at a value, as long as it is not redriven.
 func Poison(value string) bool { return serial(value)%5 == 0 }
@@ -56,6 +63,12 @@ func serial(value string) int {
 
 // setup makes the three streams. All are work queues: what is in one of them has not been dealt with.
 func (w *deadLettersLoad) setup(ctx context.Context) error {
+	if err := w.anywhere(ctx, func(c *client) error { return c.try(ctx, "ask for dead letters", c.askLetters(&w.served)) }); err != nil {
+		return err
+	}
+	if w.served.Load() {
+		return w.setupServed(ctx)
+	}
 	advice := "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES." + DeadQueueStream + "." + deadWorkers
 	for _, s := range []struct{ name, subject, consumer, filter string }{
 		{DeadQueueStream, deadSubjects + ">", deadWorkers, ""},
@@ -95,12 +108,15 @@ func (w *deadLettersLoad) run(ctx context.Context) error {
 
 // staff starts workers, two janitors and two redrivers.
 func (w *deadLettersLoad) staff(ctx context.Context, workers int) (crews []*crew, err error) {
+	if w.served.Load() {
+		return w.staffServed(ctx, workers)
+	}
 	for _, s := range []struct {
 		count            int
 		stream, consumer string
 		handle           func(*worker) func(context.Context, task) bool
 	}{
-		{workers, DeadQueueStream, deadWorkers, func(h *worker) func(context.Context, task) bool { return h.fallible }},
+		{workers, DeadQueueStream, deadWorkers, w.fallible},
 		{2, adviceStream, deadJanitors, func(h *worker) func(context.Context, task) bool { return h.advised }},
 		{2, DeadLetterStream, deadRedrivers, func(h *worker) func(context.Context, task) bool { return h.redrive }},
 	} {
@@ -119,12 +135,15 @@ func (w *deadLettersLoad) staff(ctx context.Context, workers int) (crews []*crew
 }
 
 // fallible fails at poison, and else acknowledges.
-func (h *worker) fallible(ctx context.Context, t task) bool {
-	if Poison(t.value) && t.Headers().Get(redrivenHeader) == "" {
-		h.nak(t)
-		return true
+func (w *deadLettersLoad) fallible(h *worker) func(context.Context, task) bool {
+	return func(ctx context.Context, t task) bool {
+		_, redriven := w.redriven.Load(t.value)
+		if Poison(t.value) && !redriven && t.Headers().Get(redrivenHeader) == "" {
+			h.nak(t)
+			return true
+		}
+		return h.ack(ctx, t)
 	}
-	return h.ack(ctx, t)
 }
 
 // advised hands over the message that an advisory is about. The advisory is acknowledged last: whatever fails is done again.
@@ -204,7 +223,13 @@ func (w *deadLettersLoad) finish(ctx context.Context) error {
 	defer done()
 	crews, err := w.staff(working, len(w.cfg.Nodes))
 	if err == nil {
-		err = w.anywhere(working, func(c *client) error { return c.try(working, "wait for the dead letters", c.sweep) })
+		err = w.anywhere(working, func(c *client) error {
+			sweep := c.sweep
+			if w.served.Load() {
+				sweep = c.lettersRest
+			}
+			return c.try(working, "wait for the dead letters", sweep)
+		})
 	}
 	for _, k := range crews {
 		k.end()

@@ -44,6 +44,8 @@ const (
 	codeBatchCommit         = 10200
 	codeBatchDuplicate      = 10201
 	codeBatchesMax          = 10210
+	codeLetterUnknown       = 11011 // no dead letter is meant
+	codeRedriveRuns         = 11012
 	codeDelayUnknown        = 11062 // nothing of that is delayed
 )
 
@@ -55,7 +57,7 @@ func refusal(code jetstream.ErrorCode) bool {
 		codeStreamNameInUse, codeStreamNotFound, codeOtherStream, codeSubjectsOverlap, codeLastIDWrong, codeLastSequenceWrong,
 		codeNotClustered, codeHeaderTooLarge, codeConsumerActive, codeConsumerExists, codeConsumerMissing, codeLastSequenceChanged,
 		codeBatchDisabled, codeBatchSequence, codeBatchIncomplete, codeBatchHeader, codeBatchID, codeBatchTooLarge, codeBatchCommit,
-		codeBatchDuplicate, codeBatchesMax, codeDelayUnknown:
+		codeBatchDuplicate, codeBatchesMax, codeLetterUnknown, codeRedriveRuns, codeDelayUnknown:
 		return true
 	}
 	return false

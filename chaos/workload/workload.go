@@ -128,7 +128,7 @@ func catalog() []entry {
 		{"W8", "atomic batches of 2 to 20 messages, some of which are never committed", openBatches},
 		{"W9", "streams that forget: by number, by age, by interest, by purges and deletes", openRetention},
 		{"W10", "streams and consumers are created, changed and deleted, always with the same few names", openMeta},
-		{"W11", "what handlers fail at is handed over to a dead letter stream, by advisories, and comes back from there", openDeadLetters},
+		{"W11", "what handlers fail at becomes a dead letter, by runnel.dead_letter or, where the server does not know that, by advisories, and comes back from there", openDeadLetters},
 		{"W13", "workers publish what they make of each message of a queue together with its acknowledgement", openProcessed},
 		{"W14", "writers publish what is to be stored some seconds later, and cancel some of it", openDelayed},
 	}
