@@ -3,6 +3,7 @@ package server_test
 import (
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -22,23 +23,23 @@ func TestExampleAlerts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, cfg := range []*nats.StreamConfig{{Name: "S", Subjects: []string{"s"}}, {Name: "M", Mirror: &nats.StreamSource{Name: "S"}}} {
-		if _, err := js.AddStream(cfg); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := js.AddConsumer("S", &nats.ConsumerConfig{Durable: "c", AckPolicy: nats.AckExplicitPolicy}); err != nil {
+	giveUp(t, js)
+	if _, err := js.AddStream(&nats.StreamConfig{Name: "M", Mirror: &nats.StreamSource{Name: "S"}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := js.Publish("s", nil); err != nil {
-		t.Fatal(err)
-	}
-	_, text := get(t, s, "/metrics")
+	var text string
+	servertest.Eventually(t, "dead letters to wait", func() bool {
+		_, text = get(t, s, "/metrics")
+		return strings.Contains(text, "runnel_consumer_dead_letters_waiting_seconds{") && strings.Contains(text, "runnel_dead_letter_messages{")
+	})
 	names := regexp.MustCompile(`runnel_[a-z_]+`).FindAllString(string(rules), -1)
 	if len(names) < 10 {
 		t.Errorf("the rules have %d series, want some more", len(names))
 	}
 	for _, name := range names {
+		if name == "runnel_stream_owed_acks_seconds" {
+			continue // there while something is owed, which is not for long; the page has it in a test of package monitor
+		}
 		if !regexp.MustCompile(`(?m)^` + name + `[ {]`).MatchString(text) {
 			t.Errorf("the rules ask for %s, which the server does not have", name)
 		}

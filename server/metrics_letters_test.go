@@ -18,8 +18,41 @@ func TestMetricsOfDeadLetters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dead := nats.StreamConfig{Name: "DEAD", Subjects: []string{"dead"}, MaxMsgs: 1, Discard: nats.DiscardNew}
-	for _, c := range []*nats.StreamConfig{{Name: "S", Subjects: []string{"s"}}, &dead} {
+	dead := giveUp(t, js)
+	shows := func(what string, lines ...string) {
+		t.Helper()
+		servertest.Eventually(t, what, func() bool {
+			_, text := get(t, s, "/metrics")
+			for _, line := range lines {
+				if !strings.Contains(text, line) {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	shows("what waits has series", `runnel_dead_letter_messages{account="$G",stream="DEAD"} 1`+"\n", `runnel_dead_letter_oldest_seconds{account="$G",stream="DEAD"} `,
+		`runnel_consumer_dead_letters_waiting{account="$G",consumer="c",stream="S"} 2`+"\n",
+		`runnel_consumer_stalled{account="$G",consumer="c",reason="dead_letter",stream="S"} 1`+"\n")
+	if _, text := get(t, s, "/jsz?consumers=1"); !strings.Contains(text, `"waiting": 2,`) || !strings.Contains(text, `"dead_letters": {`) {
+		t.Errorf("/jsz does not say what waits: %s", text)
+	}
+	dead.MaxMsgs = 3
+	if _, err := js.UpdateStream(dead); err != nil {
+		t.Fatal(err)
+	}
+	shows("all are there", `runnel_dead_letter_messages{account="$G",stream="DEAD"} 3`+"\n")
+	servertest.Eventually(t, "nothing waits any more", func() bool {
+		_, text := get(t, s, "/metrics")
+		return !strings.Contains(text, "runnel_consumer_dead_letters_waiting{")
+	})
+}
+
+// giveUp makes a stream whose consumer gives up three messages to another stream, which has room for one. That one is returned.
+func giveUp(t *testing.T, js nats.JetStreamContext) *nats.StreamConfig {
+	t.Helper()
+	dead := &nats.StreamConfig{Name: "DEAD", Subjects: []string{"dead"}, MaxMsgs: 1, Discard: nats.DiscardNew}
+	for _, c := range []*nats.StreamConfig{{Name: "S", Subjects: []string{"s"}}, dead} {
 		if _, err := js.AddStream(c); err != nil {
 			t.Fatal(err)
 		}
@@ -47,31 +80,5 @@ func TestMetricsOfDeadLetters(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	shows := func(what string, lines ...string) {
-		t.Helper()
-		servertest.Eventually(t, what, func() bool {
-			_, text := get(t, s, "/metrics")
-			for _, line := range lines {
-				if !strings.Contains(text, line) {
-					return false
-				}
-			}
-			return true
-		})
-	}
-	shows("what waits has series", `runnel_dead_letter_messages{account="$G",stream="DEAD"} 1`+"\n", `runnel_dead_letter_oldest_seconds{account="$G",stream="DEAD"} `,
-		`runnel_consumer_dead_letters_waiting{account="$G",consumer="c",stream="S"} 2`+"\n",
-		`runnel_consumer_stalled{account="$G",consumer="c",reason="dead_letter",stream="S"} 1`+"\n")
-	if _, text := get(t, s, "/jsz?consumers=1"); !strings.Contains(text, `"waiting": 2,`) || !strings.Contains(text, `"dead_letters": {`) {
-		t.Errorf("/jsz does not say what waits: %s", text)
-	}
-	dead.MaxMsgs = 3
-	if _, err := js.UpdateStream(&dead); err != nil {
-		t.Fatal(err)
-	}
-	shows("all are there", `runnel_dead_letter_messages{account="$G",stream="DEAD"} 3`+"\n")
-	servertest.Eventually(t, "nothing waits any more", func() bool {
-		_, text := get(t, s, "/metrics")
-		return !strings.Contains(text, "runnel_consumer_dead_letters_waiting{")
-	})
+	return dead
 }
