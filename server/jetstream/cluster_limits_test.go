@@ -2,6 +2,7 @@ package jetstream_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -38,6 +39,9 @@ func (w *world) fill(nc *nats.Conn, subject string) int {
 func (w *world) publish(nc *nats.Conn, subject string) int {
 	w.t.Helper()
 	m, err := nc.Request(subject, make([]byte, 1000), servertest.Patience)
+	for errors.Is(err, nats.ErrNoResponders) { // who leads is known, and is about to subscribe
+		m, err = nc.Request(subject, make([]byte, 1000), servertest.Patience)
+	}
 	if err != nil {
 		w.t.Fatalf("publish to %s: %v", subject, err)
 	}

@@ -12,10 +12,11 @@ const (
 	// to answer it.
 	keptMost      = 4096
 	keptMostBytes = 8 << 20
-	// crossTime is for how long a request may have crossed a change of who answers: it was left to the one before, to whom it came
-	// when that did not answer any more.
-	crossTime = time.Second
 )
+
+// CrossTime is for how long a request may have crossed a change of who answers: it was left to the one before, to whom it came when
+// that did not answer any more. If it did answer there are two answers.
+const CrossTime = 500 * time.Millisecond
 
 // Waiting are requests that wait until it is known who leads, and those that are kept while another server answers them. There is a
 // timer only while there are some. Its methods are safe for concurrent use.
@@ -119,7 +120,7 @@ func (w *Waiting[R]) orphaned(r *waiting[R], gone map[string]bool) bool {
 
 // crossed tells whether this server has become the one that answers a request since it came, which is answered then.
 func (w *Waiting[R]) crossed(r *waiting[R], now time.Time) bool {
-	if w.Harmless == nil || now.Sub(r.came) >= crossTime || !w.Harmless(r.request) || w.Judge(r.request, false) != Answer {
+	if w.Harmless == nil || now.Sub(r.came) >= CrossTime || !w.Harmless(r.request) || w.Judge(r.request, false) != Answer {
 		return false
 	}
 	r.by = ""
