@@ -102,8 +102,12 @@ func TestPatternProducersFull(t *testing.T) {
 	s.rejects(11003, "s.a", "x", numbered("new", 1)...)
 	s.stores(producersMost+1, "s.a", "x", numbered("p7", 2)...)
 	var a api.ProducerForgetAnswer
-	if code := own(t, s.conn, "PRODUCER.FORGET.S", `{"idle":"1ns"}`, &a); code != 0 || a.Forgotten != api.ProducerMax || !a.More {
-		t.Fatalf("got %d, %+v, want %d, and more", code, a, api.ProducerMax)
+	servertest.Eventually(t, "some producers to be forgotten", func() bool { // the time of the stream may be a little ahead
+		a = api.ProducerForgetAnswer{}
+		return own(t, s.conn, "PRODUCER.FORGET.S", `{"idle":"1ns"}`, &a) == 0 && a.Forgotten > 0
+	})
+	if a.Forgotten != api.ProducerMax || !a.More {
+		t.Fatalf("got %+v, want %d, and more", a, api.ProducerMax)
 	}
 	s.stores(producersMost+2, "s.a", "x", numbered("new", 1)...)
 }
