@@ -19,7 +19,7 @@ var did = map[string][]string{
 	"W8":  {history.Add, history.Commit, history.Final, history.Drained},
 	"W9":  {history.Publish, history.Fetch, history.Ack, history.Final, history.Drained},
 	"W10": {history.CreateStream, history.Publish, history.Exists, history.Listed, history.Final, history.Drained},
-	"W11": {history.Publish, history.Fetch, history.Ack, history.Final, history.Redrive, history.Erase, history.Drained},
+	"W11": {history.Publish, history.Fetch, history.Ack, history.Final, history.Redrive, history.Drained},
 	"W13": {history.Publish, history.Fetch, history.Final, history.Drained},
 	"W14": {history.Publish, history.Fetch, history.Ack, history.Erase, history.Final, history.Drained},
 }
