@@ -20,8 +20,7 @@ func (g *Group) Canvass(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	needed, answers := 1, make(chan bool, 1)
-	voters := 0
+	needed, voters, answers := 1, 0, make(chan bool, 1)
 	for _, s := range g.raft.GetConfiguration().Configuration().Servers {
 		if s.Suffrage != raft.Voter {
 			continue
@@ -41,10 +40,7 @@ func (g *Group) Canvass(ctx context.Context) bool {
 		})
 	}
 	needed += voters / 2
-	for range voters {
-		if needed <= 0 {
-			return true
-		}
+	for asked := voters - 1; needed > 0 && asked > 0; asked-- {
 		select {
 		case would := <-answers:
 			if would {

@@ -31,7 +31,7 @@ type watch struct {
 }
 
 const (
-	// A group that has had no leader since this server began may have one of whom it has not heard. So for canvassTime the others are
+	// A group of which no leader is known here may have one of whom this server has not heard. So for canvassTime the others are
 	// asked first whether they would vote for this replica. The voters do so one after the other by canvassTurn: who has the longest log
 	// may be any of them, and candidates who divide the votes wait for their election timeouts.
 	canvassTime = 3 * time.Second

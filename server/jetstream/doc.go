@@ -29,7 +29,7 @@
 // Opened, Lead, Follow and Closed say which streams are here and which of them are led here. Each is a replica, which lets a
 // stream value stand for what it is: one that leads, complete, or one that only reads. When leadership ends the value ends, and
 // with it all that was only known here; the next leader begins with what is applied. What was under way fails with
-// store.ErrLeadershipLost, or store.ErrNotLeader, and its publisher hears nothing.
+// store.ErrNotLeader, and its publisher learns that nobody has it, or, if nobody knows, with store.ErrLeadershipLost.
 //
 // replica.mu guards what a replica is to be, and cluster.mu the table of replicas; nobody is called while they are held.
 //

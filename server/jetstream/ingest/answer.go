@@ -129,7 +129,7 @@ func (s *Stream) acknowledgeResult(a *acker, cfg *settings, r *record) {
 }
 
 // outcome returns what a message is refused with, nil if it is not. It is not known when the stream was closed,
-// or is not led here any more: whoever serves it next may have the message.
+// or its leadership has ended: whoever serves it next may have the message. Of what was surely not done undone tells.
 func outcome(r *record) (err *api.Error, known bool) {
 	switch {
 	case r.refusal != nil:
