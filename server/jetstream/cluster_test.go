@@ -231,7 +231,7 @@ func TestClusterOneAnswer(t *testing.T) {
 			if m, err := answers.NextMsg(time.Millisecond); err == nil {
 				t.Fatalf("n%d leads all, n%d the stream: a second answer %s", lead+1, leader+1, m.Data)
 			}
-			<-time.After(clustered.CrossTime) // what has just been asked may be answered once more by who answers from now on
+			<-time.After(clustered.CrossTime + 100*time.Millisecond) // what has just been asked may be answered once more by who answers from now on
 		}
 	}
 }

@@ -14,8 +14,8 @@ const (
 	keptMostBytes = 8 << 20
 )
 
-// CrossTime is for how long a request may have crossed a change of who answers: it was left to the one before, to whom it came when
-// that did not answer any more. If it did answer there are two answers.
+// CrossTime is after how long it is looked, once, whether a request has crossed a change of who answers: it was left to the one before,
+// to whom it came when that did not answer any more. If it did answer there are two answers.
 const CrossTime = 500 * time.Millisecond
 
 // Waiting are requests that wait until it is known who leads, and those that are kept while another server answers them. There is a
@@ -46,6 +46,7 @@ type waiting[R any] struct {
 	came    time.Time
 	by      string // who is to answer, empty if nobody is known to
 	bytes   int    // that it takes, where somebody is
+	settled bool   // it was looked whether it has crossed a change of who that is
 }
 
 // Add lets a request wait, which came at that time. It is false when too many do.
@@ -120,7 +121,10 @@ func (w *Waiting[R]) orphaned(r *waiting[R], gone map[string]bool) bool {
 
 // crossed tells whether this server has become the one that answers a request since it came, which is answered then.
 func (w *Waiting[R]) crossed(r *waiting[R], now time.Time) bool {
-	if w.Harmless == nil || now.Sub(r.came) >= CrossTime || !w.Harmless(r.request) || w.Judge(r.request, false) != Answer {
+	if w.Harmless == nil || r.settled || now.Sub(r.came) < CrossTime {
+		return false
+	}
+	if r.settled = true; !w.Harmless(r.request) || w.Judge(r.request, false) != Answer {
 		return false
 	}
 	r.by = ""
