@@ -83,11 +83,16 @@ func TestRunIsCutShort(t *testing.T) {
 func TestFaultIsNotDone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	out, err := chaos.Run(t.Context(), chaos.Options{
-		Program: program(t), Workloads: []string{"W1"}, Faults: []string{"damage-wal"}, Length: 6 * time.Second, Fault: 2 * time.Second, Quiet: 4 * time.Second,
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out, err := chaos.Run(ctx, chaos.Options{
+		Program: program(t), Workloads: []string{"W1"}, Faults: []string{"damage-wal"}, Length: time.Hour, Fault: 2 * time.Second, Quiet: 4 * time.Second,
 		Rate: 20, Processes: 2, Liveness: 20 * time.Second, Dir: dir,
 		Tell: func(text string) {
 			t.Log(text)
+			if strings.Contains(text, "could not be done") {
+				cancel()
+			}
 			if _, name, ok := strings.Cut(text, "damage-wal of "); ok {
 				logs := filepath.Join(dir, chaos.ServersFolder, strings.Fields(name)[0], "streams", "runnel", "wal")
 				if err := os.Rename(logs, filepath.Join(dir, "taken")); err != nil {

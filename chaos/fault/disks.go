@@ -102,11 +102,17 @@ func (r *Runner) harm(f disk.Folder, class disk.Class, form disk.Form) error {
 	case errors.Is(err, disk.ErrUnchanged):
 		r.note(err.Error()) // that is how it would be
 		return nil
-	case err == nil:
-		r.note(d.String())
+	case err != nil:
+		return undone{err}
 	}
-	return err
+	r.note(d.String())
+	return nil
 }
+
+// undone is why a fault has not been done, which it is told of even if the run ends meanwhile.
+type undone struct{ error }
+
+func (e undone) Unwrap() error { return e.error }
 
 // revive starts a server whose disk was damaged, and may have it lead what it can. One that ends or is not ready in time becomes a new
 // machine, as the manuals of all servers say.

@@ -20,6 +20,12 @@ import (
 // carryOut does some steps to a cluster of three fake servers, and returns what is in the history then.
 func carryOut(t *testing.T, extra string, steps ...fault.Step) (*process.Cluster, []history.Operation) {
 	t.Helper()
+	return carryOutUntil(t, nil, extra, steps...)
+}
+
+// carryOutUntil does so until tell, which is told of each step as it begins and ends, ends the run.
+func carryOutUntil(t *testing.T, tell func(c *process.Cluster, ended bool, end func()), extra string, steps ...fault.Step) (*process.Cluster, []history.Operation) {
+	t.Helper()
 	path, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -40,6 +46,9 @@ func carryOut(t *testing.T, extra string, steps ...fault.Step) (*process.Cluster
 		t.Fatal(err)
 	}
 	r := fault.Runner{Cluster: c, History: h}
+	if tell != nil {
+		r.Tell = func(_ fault.Step, ended bool, _ error) { tell(c, ended, cancel) }
+	}
 	if err := r.Run(ctx, steps); err != nil {
 		t.Error(err)
 	}
@@ -104,6 +113,34 @@ func TestDamages(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestNothingToDamage has the log of a server taken away before it is damaged: that is told of also when the run ends meanwhile.
+func TestNothingToDamage(t *testing.T) {
+	long := step("damage-wal", 1)
+	long.For, long.Form = time.Hour, disk.Flip.String()
+	_, ops := carryOutUntil(t, func(c *process.Cluster, ended bool, end func()) {
+		if ended {
+			return
+		}
+		s := c.Servers()[1]
+		if err := os.Remove(filepath.Join(s.StoreDir(), fakeLog)); err != nil {
+			t.Error(err)
+		}
+		pid, _ := s.PID()
+		go func() { // the run ends while the fault lasts
+			defer end()
+			for {
+				if now, up := s.PID(); !up || now != pid {
+					return
+				}
+				<-time.After(10 * time.Millisecond)
+			}
+		}()
+	}, "", long)
+	if len(ops) != 1 || ops[0].Result != history.Failed || !strings.Contains(ops[0].Error, disk.ErrNothing.Error()) {
+		t.Errorf("got %v, want that there was nothing to damage", ops)
 	}
 }
 

@@ -50,7 +50,7 @@ func (r *Runner) step(ctx context.Context, s Step) error {
 	r.notes = nil
 	began := r.History.Now()
 	err = kinds[0].do(ctx, r, s, servers)
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && !errors.As(err, new(undone)) {
 		err = nil // it was cut short by the end of the run
 	}
 	r.record(s, servers, began, err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"runnel/jetlog"
 	"runnel/jetlog/command"
@@ -31,46 +32,49 @@ func publish(t testing.TB, s *store.Stream, n int) {
 // TestFullDisk fills the disk: publishes are refused, reads and deletes go on, and with room again all
 // goes on.
 func TestFullDisk(t *testing.T) {
-	memory := vfs.NewMemory()
-	fault := vfs.NewFault(memory)
-	s := open(t, small(fault))
-	stream := create(t, s, unlimited("S"))
-	publish(t, stream, 20)
-	if err := s.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	publish(t, stream, 20)
-	fault.SetRoom(0)
-	if err := s.Flush(); !errors.Is(err, store.ErrFull) {
-		t.Fatalf("flush: %v", err)
-	}
-	_, err := stream.Propose(context.Background(), &command.Publish{Time: 1, Subject: "S.x"})
-	if !errors.Is(err, store.ErrFull) {
-		t.Fatalf("publish: %v", err)
-	}
-	if m, err := stream.Load(30); err != nil || m.Sequence != 30 {
-		t.Errorf("load: %+v, %v", m, err)
-	}
-	for _, seq := range []uint64{3, 33} {
-		if r := propose(t, stream, &command.Delete{Time: 1, Sequence: seq}); r.Removed != 1 {
-			t.Errorf("delete: %+v", r)
+	synctest.Test(t, func(t *testing.T) {
+		memory := vfs.NewMemory()
+		fault := vfs.NewFault(memory)
+		s := open(t, small(fault))
+		stream := create(t, s, unlimited("S"))
+		publish(t, stream, 20)
+		if err := s.Flush(); err != nil {
+			t.Fatal(err)
 		}
-	}
-	before := hashOf(stream)
-	again := open(t, small(memory.PowerCut(vfs.Lose)))
-	if got := hashOf(again.Stream("A", "S")); got != before {
-		t.Errorf("after a power cut the hash is %x, want %x", got, before)
-	}
-	closeStore(t, again)
-	fault.SetRoom(1 << 30)
-	if err := s.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	publish(t, stream, 5)
-	if got := stream.State().Messages; got != 43 {
-		t.Errorf("%d messages, want 43", got)
-	}
-	closeStore(t, s)
+		publish(t, stream, 20)
+		synctest.Wait() // a log segment that is being prepared would give room back
+		fault.SetRoom(0)
+		if err := s.Flush(); !errors.Is(err, store.ErrFull) {
+			t.Fatalf("flush: %v", err)
+		}
+		_, err := stream.Propose(context.Background(), &command.Publish{Time: 1, Subject: "S.x"})
+		if !errors.Is(err, store.ErrFull) {
+			t.Fatalf("publish: %v", err)
+		}
+		if m, err := stream.Load(30); err != nil || m.Sequence != 30 {
+			t.Errorf("load: %+v, %v", m, err)
+		}
+		for _, seq := range []uint64{3, 33} {
+			if r := propose(t, stream, &command.Delete{Time: 1, Sequence: seq}); r.Removed != 1 {
+				t.Errorf("delete: %+v", r)
+			}
+		}
+		before := hashOf(stream)
+		again := open(t, small(memory.PowerCut(vfs.Lose)))
+		if got := hashOf(again.Stream("A", "S")); got != before {
+			t.Errorf("after a power cut the hash is %x, want %x", got, before)
+		}
+		closeStore(t, again)
+		fault.SetRoom(1 << 30)
+		if err := s.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		publish(t, stream, 5)
+		if got := stream.State().Messages; got != 43 {
+			t.Errorf("%d messages, want 43", got)
+		}
+		closeStore(t, s)
+	})
 }
 
 // TestNearlyFullDisk stops publishes while what is in memory can still be flushed: so that a purge, once it is flushed,
