@@ -153,6 +153,7 @@ var layers = []layer{
 	{"server/engine/sockets", "", xsys},
 	{"server/engine/lines", "server/engine/chunks server/engine/sockets server/engine/outbound", ""},
 	{"server/engine/intern", "", ""},
+	{"server/engine/pulse", "", ""},
 	{"server/engine/replies", "", ""},
 	{"server/engine/reserved", "headers server/engine/replies", ""},
 	{"server/engine/latency", "headers", nuid},
@@ -160,7 +161,7 @@ var layers = []layer{
 	{"server/engine/frames", "", ""},
 	{"server/engine/demand", "server/accounts", ""},
 	{"server/engine/peers", "subjects server/accounts", ""},
-	{"server/engine", "subjects headers cluster/mesh server/wire server/accounts server/monitor server/websocket server/logs server/msgtrace server/engine/chunks server/engine/replies server/engine/reserved server/engine/latency server/engine/interest server/engine/intern server/engine/sockets server/engine/outbound server/engine/lines server/engine/frames server/engine/demand server/engine/peers", ""},
+	{"server/engine", "subjects headers cluster/mesh server/wire server/accounts server/monitor server/websocket server/logs server/msgtrace server/engine/chunks server/engine/replies server/engine/reserved server/engine/latency server/engine/interest server/engine/intern server/engine/sockets server/engine/outbound server/engine/lines server/engine/frames server/engine/demand server/engine/peers server/engine/pulse", ""},
 	// 4: services on the bus.
 	{"server/system", "subjects headers cluster/survey server/wire server/accounts server/monitor server/logs server/msgtrace server/engine", compress + "/s2"},
 	{"server/jetstream/backup", "subjects headers jetlog/config jetlog/command jetlog jetlog/body jetlog/producers", compress + "/s2"},

@@ -8,6 +8,7 @@ import (
 
 	"runnel/server/accounts"
 	"runnel/server/engine/lines"
+	"runnel/server/engine/pulse"
 	"runnel/server/wire"
 )
 
@@ -74,7 +75,7 @@ type Conn struct {
 	// replies tracks the subjects that the client may answer; nil unless its profile has allow_responses.
 	replies atomic.Pointer[accounts.Responses]
 
-	liveness liveness
+	pulse pulse.Pulse
 
 	// mu guards what follows.
 	mu            sync.Mutex
@@ -120,7 +121,7 @@ func (c *Conn) TakesInfo() bool { return c.has(flagAsyncInfo) }
 
 // RTT is the round-trip time that the last answered PING measured. Before that it is the time from INFO to CONNECT, and
 // 0 before CONNECT.
-func (c *Conn) RTT() time.Duration { return time.Duration(c.liveness.rtt.Load()) }
+func (c *Conn) RTT() time.Duration { return c.pulse.RTT() }
 
 // Subscriptions returns the client's subscriptions in no particular order.
 func (c *Conn) Subscriptions() []*accounts.Subscription {

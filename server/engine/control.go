@@ -41,7 +41,7 @@ func (w *worker) control(c *Conn, f *wire.Frame) error {
 	case wire.VerbPing:
 		w.ping(c)
 	case wire.VerbPong:
-		c.liveness.pong(time.Now())
+		c.pulse.Pong(time.Now())
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (c *Conn) introduce(o *wire.Connect) {
 	c.set(flagHeaders, o.Headers)
 	c.set(flagNoResponders, o.NoResponders)
 	c.set(flagAsyncInfo, o.Protocol >= wire.ProtocolInfo)
-	c.liveness.introduced(time.Since(c.meta.Start))
+	c.pulse.Introduced(time.Since(c.meta.Start))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// Clones, since the parts of a JSON text keep the whole alive.

@@ -44,6 +44,7 @@ type abroad struct {
 	unserved []int    // places of the queue groups that no member here got the message at hand for
 	picked   [][]byte // for each server the groups that were picked there
 	again    []byte   // the group of a message that is passed on
+	from     *route   // that is being read
 	peer     string   // a node that the message at hand was sent to
 	kept     bool     // its witness has taken it
 }

@@ -36,7 +36,7 @@ func TestPings(t *testing.T) {
 	}
 	for _, step := range steps {
 		if step.pongs {
-			c.liveness.pong(now.Add(time.Millisecond))
+			c.pulse.Pong(now.Add(time.Millisecond))
 		}
 		if step.busy {
 			c.line.InMessages.Add(1)

@@ -3,48 +3,21 @@ package engine
 import (
 	"cmp"
 	"context"
-	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"runnel/server/engine/lines"
+	"runnel/server/engine/pulse"
 	"runnel/server/wire"
 )
 
 const (
-	// firstPing: a new connection is pinged early, to measure its round trip.
-	firstPing = 2 * time.Second
-	// rttMaxAge: a measurement so old is renewed even on a busy connection.
-	rttMaxAge = time.Hour
 	// checkGrace is what is added to the authentication timeout where credentials are being checked: who checks them
 	// keeps to the timeout too, and has the better reason to refuse.
 	checkGrace = time.Second
 	tickMin    = 10 * time.Millisecond
 	tickMax    = 500 * time.Millisecond
 )
-
-// liveness is what is known about a peer being there. next, seen and measured are owned by housekeeping.
-type liveness struct {
-	next     int64 // when to ping, unix nanoseconds; 0 before the first look
-	seen     int64 // inMessages when the last ping was due
-	measured int64 // when the round trip was measured
-
-	unanswered atomic.Int32
-	sentAt     atomic.Int64
-	rtt        atomic.Int64
-}
-
-// pong takes an answer of the peer.
-func (l *liveness) pong(now time.Time) {
-	l.unanswered.Store(0)
-	if sent := l.sentAt.Swap(0); sent != 0 {
-		l.rtt.Store(now.UnixNano() - sent)
-	}
-}
-
-// introduced takes what a client took to answer the first INFO for its round trip, until a PING measures that.
-func (l *liveness) introduced(took time.Duration) { l.rtt.CompareAndSwap(0, int64(took)) }
 
 // tick is how often housekeeping looks: often enough for the shortest of the time-outs.
 func (s *Settings) tick() time.Duration {
@@ -131,31 +104,12 @@ func (e *Engine) checkClient(c *Conn, s *Settings, now time.Time) {
 
 // checkPing pings c when that is due, or ends it when it has left too many unanswered.
 func (e *Engine) checkPing(c *Conn, s *Settings, now time.Time) {
-	l := &c.liveness
-	interval := cmp.Or(c.meta.PingInterval, s.PingInterval)
-	if l.next == 0 {
-		first := min(firstPing, interval)
-		l.next = c.meta.Start.Add(first + rand.N(first/5+1)).UnixNano()
-	}
-	if now.UnixNano() < l.next {
-		return
-	}
-	if int(l.unanswered.Load()) >= s.PingMax && l.unanswered.Load() > 0 {
+	switch c.pulse.Beat(now, c.meta.Start, cmp.Or(c.meta.PingInterval, s.PingInterval), s.PingMax, c.line.InMessages.Load()) {
+	case pulse.Stale:
 		c.Close(ReasonStale, "Stale Connection")
-		return
+	case pulse.Ping:
+		c.Send(pingLine)
 	}
-	l.next = now.Add(interval).UnixNano()
-	seen := c.line.InMessages.Load()
-	busy := seen != l.seen && l.rtt.Load() != 0 && now.Sub(time.Unix(0, l.measured)) < rttMaxAge
-	l.seen = seen
-	if busy {
-		l.unanswered.Store(0)
-		return
-	}
-	l.measured = now.UnixNano()
-	l.unanswered.Add(1)
-	l.sentAt.Store(now.UnixNano())
-	c.Send(pingLine)
 }
 
 // SendErr tells c about something that does not end the connection.

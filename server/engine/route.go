@@ -24,6 +24,9 @@ type route struct {
 	silent atomic.Bool
 	// told are the accounts that the other server was told about here, by number; guarded by routing.telling.
 	told map[uint32]string
+	// fenced: the other server knows of fences. It has heard of that with the number heard. Both belong to who reads the route.
+	fenced bool
+	heard  uint32
 
 	// The account of the last message, of the worker that reads the route.
 	lastNumber uint32
@@ -83,6 +86,7 @@ func (r *route) askAgain(number uint32) { r.Send(frames.AppendNumber(nil, frames
 func (r *route) Input(by lines.Worker, b []byte) (used int, err error) {
 	w := by.(*worker)
 	w.from, w.profile, w.flags, w.pressed, w.held, w.need = &r.Line, nil, 0, false, 0, 0
+	w.far.from = r
 	if w.engine.settings.Load().Trace {
 		w.flags = flagTrace
 	}
@@ -120,6 +124,11 @@ func (w *worker) hear(r *route, f *frames.Frame) error {
 		r.set.Tell(f.Number, string(f.Subject), string(f.Queue), int(f.Weight))
 	case frames.Forget:
 		r.set.Forget(f.Number)
+	case frames.Fence:
+		r.fenced = true
+		r.Send(frames.AppendNumber(nil, frames.Heard, f.Number))
+	case frames.Heard:
+		r.heard = f.Number
 	case frames.Ask:
 		if a := w.engine.routing.demand.Account(f.Number); a != nil {
 			w.engine.routing.tellWhole(r, a, true)
@@ -140,6 +149,7 @@ func (r *route) define(number uint32, name string) error {
 
 // finishRoute adds what was counted to the route and the server.
 func (w *worker) finishRoute(r *route) {
+	w.far.from = nil
 	r.Touch()
 	if w.inMessages > 0 {
 		r.InMessages.Add(w.inMessages)

@@ -25,6 +25,7 @@ type routing struct {
 	// taken with no other lock held; the table's, and those of outbound queues, are taken meanwhile, one at a time. It guards
 	// what follows and what was told on each route.
 	telling sync.Mutex
+	fence   uint32          // the number of the last one
 	changes []demand.Change // scratch
 	buf     []byte          // likewise
 	retired Counters        // of routes that are gone
@@ -55,6 +56,7 @@ func (x *routing) add(r *route) {
 	defer x.telling.Unlock()
 	all := append(slices.Clone(*x.routes.Load()), r)
 	x.routes.Store(&all)
+	r.Send(frames.AppendNumber(nil, frames.Fence, x.fence))
 }
 
 // remove takes r out, if it is there.

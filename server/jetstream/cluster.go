@@ -3,8 +3,8 @@ package jetstream
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"runnel/jetlog/store"
@@ -25,6 +25,7 @@ type cluster struct {
 	waiting   clustered.Waiting[*request]
 	relay     *relay.Relay
 	counts    clustered.Counts
+	fence     atomic.Uint32 // what others sent before it was for who led the meta group before
 
 	mu       sync.Mutex // guards everything below
 	replicas map[uint64]*replica
@@ -94,7 +95,7 @@ func (c *cluster) judge(r *request, late bool) (verdict clustered.Verdict, by st
 	led := r.account.stream(r.call.Stream).leads()
 	verdict, by = clustered.Judge(c, clustered.Case{
 		Endpoint: r.call.Endpoint, Account: r.account.account.Name(), Stream: r.call.Stream, Led: led, Late: late,
-		Taken: r.taken, Orphaned: r.orphaned,
+		Taken: r.taken, Orphaned: r.orphaned, Outdated: r.outdated,
 	})
 	r.taken = r.taken || led && verdict == clustered.Wait
 	return verdict, by
@@ -107,6 +108,13 @@ func (c *cluster) concerns(r *request, m *engine.Message) bool {
 		return true
 	}
 	v, by := c.judge(r, false)
+	if v == clustered.Answer && r.call.Endpoint.Mutates() {
+		fence := c.fence.Load()
+		if t := r.account.stream(r.call.Stream); t.leads() && !clustered.ByMeta(r.call.Endpoint) {
+			fence = t.fence
+		}
+		r.outdated = !m.Since(fence)
+	}
 	if v == clustered.Silent && r.call.Endpoint == api.CallConsumerNext && len(m.Reply) > 0 {
 		c.service.ingest.RefuseSoon(r.account.account, m.Reply) // nobody else has it
 	}
@@ -144,25 +152,13 @@ func (c *cluster) waited(r *request, v clustered.Verdict) {
 	c.service.offer(r)
 }
 
-// apiWords are the calls of the API that are subscribed to in every account, by their first words. Those that are missing
-// are subscribed to by stream: so a request to a stream that there is not reaches nobody, and whoever asks learns that.
-const apiWords = "INFO STREAM.> CONSUMER.CREATE.> CONSUMER.DURABLE.> CONSUMER.INFO.> CONSUMER.NAMES.> CONSUMER.LIST.> CONSUMER.DELETE.> " +
-	"CONSUMER.PAUSE.> CONSUMER.RESET.> CONSUMER.UNPIN.> CONSUMER.LEADER.> CONSUMER.PEER.>"
-
-// systemWords are those of the system account besides.
-const systemWords = "META.> SERVER.> ACCOUNT.>"
-
 // spread replaces, among an account's subscriptions, those that must not be there on every server of a cluster.
 func (a *account) spread(h map[string]func(*engine.Message)) {
-	words := apiWords
-	if a.isSystem() {
-		words += " " + systemWords
-	}
-	for _, prefix := range a.service.prefixes() {
+	for _, prefix := range api.Prefixes(a.service.cfg.Domain) {
 		delete(h, prefix+">")
-		for word := range strings.FieldsSeq(words) {
-			h[prefix+word] = a.takeRequest
-		}
+	}
+	for _, subject := range api.SharedSubjects(a.service.cfg.Domain, a.isSystem()) {
+		h[subject] = a.takeRequest
 	}
 	delete(h, api.AckPrefix+">")
 	delete(h, api.FlowControlPrefix+">")
@@ -183,15 +179,6 @@ func (a *account) shares() []*engine.Internal {
 
 // memberQueue is the queue group of servers that share a work.
 const memberQueue = "_runnel"
-
-// prefixes are those of the API's subjects.
-func (s *Service) prefixes() []string {
-	list := []string{"$JS.API."}
-	if s.cfg.Domain != "" {
-		list = append(list, api.DomainPrefix(s.cfg.Domain))
-	}
-	return list
-}
 
 // isSystem tells whether the account is the one of the server's operators.
 func (a *account) isSystem() bool {

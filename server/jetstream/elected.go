@@ -22,6 +22,7 @@ func (s *Service) QuorumLost(id uint64) {
 
 // MetaElected tells that this server leads the meta group from now on.
 func (s *Service) MetaElected() {
+	s.cluster.fence.Store(s.cfg.Engine.Fence())
 	status := s.cluster.Meta()
 	s.events.MetaElected(s.cluster.Name(), &status)
 }

@@ -82,12 +82,19 @@ func (s *Service) Stray(account *accounts.Account, subject, reply []byte) {
 		return
 	}
 	for _, t := range append(a.overlapping(string(subject)), a.stream(api.Led(string(subject)))) {
-		if t == nil || t.leads() || t.config().NoAck {
+		if t == nil || t.leads() {
 			continue
 		}
 		if r := s.cluster.replica(t.log.ID()); r != nil && time.Since(time.Unix(0, r.rested.Load())) < strayTime {
-			s.ingest.Refuse(account, reply)
+			t.refuse(account, reply)
 		}
+	}
+}
+
+// refuse has a publisher, if it waits for an answer, learn that the stream has not taken its message.
+func (t *stream) refuse(account *accounts.Account, reply []byte) {
+	if len(reply) > 0 && !t.config().NoAck {
+		t.account.service.ingest.Refuse(account, reply)
 	}
 }
 
@@ -311,7 +318,7 @@ func (t *stream) serve() []*engine.Internal {
 	subscribe := func(subject string, handler func(*engine.Message)) {
 		list = append(list, s.cfg.Engine.SubscribeService(a.account, subject, handler))
 	}
-	for _, prefix := range s.prefixes() {
+	for _, prefix := range api.Prefixes(s.cfg.Domain) {
 		subscribe(prefix+api.CallConsumerNext.String()+"."+name+".*", a.takeRequest)
 	}
 	for _, second := range []bool{false, true} {
@@ -343,7 +350,7 @@ func (t *stream) share(names []string) {
 	before := t.reads
 	t.reads, t.readers = nil, names
 	s := t.account.service
-	for _, prefix := range s.prefixes() {
+	for _, prefix := range api.Prefixes(s.cfg.Domain) {
 		for _, name := range names {
 			for _, subject := range []string{name, name + ".>"} {
 				subject = prefix + api.CallDirectGet.String() + "." + subject

@@ -32,9 +32,9 @@ type request struct {
 	here, late bool
 	local      bool   // its client is connected to this server
 	restore    string // id of the restore that it has begun, empty for none
-	// taken and orphaned are as in clustered.Case; came is when the request did.
-	taken, orphaned bool
-	came            time.Time
+	// taken, orphaned and outdated are as in clustered.Case; came is when the request did.
+	taken, orphaned, outdated bool
+	came                      time.Time
 }
 
 // seed is for the choice of lanes only.
@@ -188,6 +188,10 @@ func (a *account) takeFlowControl(m *engine.Message) {
 
 // take hands what was published on one of the stream's subjects to ingest.
 func (t *stream) take(m *engine.Message) {
+	if !m.Since(t.fence) {
+		t.refuse(t.account.account, m.Reply)
+		return
+	}
 	var taken bool
 	if m.Trace == nil {
 		taken = t.ingest.Take(m.Subject, m.Reply, m.Header, m.Payload)

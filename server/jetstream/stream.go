@@ -58,6 +58,7 @@ type stream struct {
 	failed     atomic.Bool  // it could not be opened
 	counted    atomic.Int64 // bytes that are in the counts of the account and of the server
 	claimed    []string     // subjects, as the account has noted; it guards them
+	fence      uint32       // what others sent before it was for who led before
 	// subjects counts the subjects for infos.
 	subjects reads.SubjectCount
 
@@ -124,6 +125,7 @@ func (t *stream) begin() {
 
 // attend lets messages come, and time pass.
 func (t *stream) attend() {
+	t.fence = t.account.service.cfg.Engine.Fence()
 	t.subscribe()
 	t.due.Watch()
 }

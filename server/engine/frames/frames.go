@@ -7,6 +7,8 @@
 //	interest  number(4) weight(4) subject length(4) subject queue   weight 0: not any more
 //	forget    number(4)                                     there is no interest in the account any more
 //	ask       number(4)                                     all interest in the account is to be told again
+//	fence     number(4)                                     to be answered by heard, with the same number
+//	heard     number(4)                                     what follows was sent after that fence had come
 //	message   flags(1) number(4), six lengths(4 each), queues subject told tail
 //
 // Accounts are numbered by who wants to be sent messages: who sends one uses the number of the receiver, which so finds
@@ -35,6 +37,8 @@ const (
 	Forget
 	Ask
 	Message
+	Fence
+	Heard
 )
 
 // Flags of a message.
@@ -62,7 +66,7 @@ var ErrMalformed = errors.New("a frame between servers is malformed")
 // Frame is one frame. Its slices point to what was parsed.
 type Frame struct {
 	Kind   Kind
-	Number uint32 // of the account
+	Number uint32 // of the account, or of the fence
 	// Name of Account.
 	Name []byte
 	// Weight, Subject and Queue of Interest.
@@ -100,7 +104,7 @@ func Next(b []byte, f *Frame) (n, need int, err error) {
 }
 
 func limitOf(k Kind) int {
-	if k >= Message {
+	if k == Message || k > Heard {
 		return messageMax
 	}
 	return smallMax
@@ -111,7 +115,7 @@ func (f *Frame) parse(body []byte) bool {
 	switch f.Kind {
 	case Message:
 		return f.parseMessage(body)
-	case Account, Interest, Forget, Ask:
+	case Account, Interest, Forget, Ask, Fence, Heard:
 	default:
 		return true
 	}
@@ -251,7 +255,7 @@ func AppendInterest(b []byte, number uint32, subject, queue string, weight int) 
 	return append(append(b, subject...), queue...)
 }
 
-// AppendNumber appends a frame that has nothing but the number of an account.
+// AppendNumber appends a frame that has nothing but a number.
 func AppendNumber(b []byte, k Kind, number uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendHead(b, k, 4), number)
 }

@@ -41,6 +41,8 @@ type Case struct {
 	Taken bool
 	// Orphaned says that the server has gone that was to answer. It may have carried out what was asked for.
 	Orphaned bool
+	// Outdated says that it was sent before its sender knew that this server leads, perhaps long ago: who led before may have carried it out.
+	Outdated bool
 }
 
 // ByMeta reports whether the leader of the meta group answers calls of an endpoint, and not that of a stream.
@@ -61,6 +63,9 @@ func Everybody(e api.Endpoint) bool { return e == api.CallMetaRescue }
 func Judge(v View, c Case) (verdict Verdict, by string) {
 	if Everybody(c.Endpoint) {
 		return Answer, ""
+	}
+	if c.Outdated && c.Endpoint.Mutates() {
+		return Unavailable, "" // as for orphans
 	}
 	if c.Orphaned && c.Endpoint.Mutates() {
 		return judgeOrphan(v, c.Late), ""

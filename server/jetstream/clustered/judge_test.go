@@ -49,6 +49,22 @@ func (v *view) Online(node string) bool                   { return !v.down[node]
 // verdicts are those of servers a to d: a speaks when nobody leads, and a, b, c have the stream.
 type verdicts [4]clustered.Verdict
 
+// TestJudgeOutdated: who leads carries out what was sent before that was known only if it changes nothing.
+func TestJudgeOutdated(t *testing.T) {
+	v := &view{self: "a", meta: "a", leader: "a", peers: []string{"a", "b", "c"}}
+	for endpoint, want := range map[api.Endpoint]clustered.Verdict{
+		api.CallStreamPurge: clustered.Unavailable, api.CallConsumerDelete: clustered.Unavailable, api.CallStreamDelete: clustered.Unavailable,
+		api.CallStreamInfo: clustered.Answer, api.CallStreamMessageGet: clustered.Answer, api.CallStreamNames: clustered.Answer,
+	} {
+		for _, outdated := range []bool{false, true} {
+			got, _ := clustered.Judge(v, clustered.Case{Endpoint: endpoint, Account: "A", Stream: "S", Led: true, Outdated: outdated})
+			if !outdated && got != clustered.Answer || outdated && got != want {
+				t.Errorf("%s, outdated %v: got %v", endpoint, outdated, got)
+			}
+		}
+	}
+}
+
 // TestJudge goes through what may be led by whom: one server at most answers, and one refuses when nobody can.
 func TestJudge(t *testing.T) {
 	const (
