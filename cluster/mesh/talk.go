@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -200,11 +201,9 @@ func (m *Mesh) credentials(to *target) (username, password string) {
 func (m *Mesh) introduce(t *talk, to *target) (*session, error) {
 	h := &hello{Member: m.Self(), Offer: m.offer}
 	h.Username, h.Password = m.credentials(to)
-	if err := t.send(&frame{Hello: h}); err != nil {
-		return nil, err
-	}
+	unsent := t.send(&frame{Hello: h})
 	f, err := t.receive(wantHello)
-	if err != nil {
+	if err = cmp.Or(err, unsent); err != nil { // what the other side has said before it went says more than that it went
 		return nil, err
 	}
 	if err := f.Hello.check(); err != nil {
