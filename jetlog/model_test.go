@@ -86,6 +86,8 @@ func (m *model) apply(c command.Command) string {
 		return m.purge(c)
 	case *command.Expire:
 		return m.expire()
+	case *command.Producers:
+		return m.mark(c)
 	case *command.Configure:
 		m.cfg = c.Config
 		before := len(m.live)
@@ -188,6 +190,24 @@ func (m *model) produced(c *command.Publish, producer string) string {
 		return fmt.Sprintf("no 11002 %q is at %d, so %d is next, not %d", producer, last[0], last[0]+1, n)
 	}
 	return ""
+}
+
+// mark forgets producers, and sets others, unless one of those is known, or at nothing, or ahead of the stream.
+func (m *model) mark(c *command.Producers) string {
+	for _, p := range c.Set {
+		if _, known := m.producers[p.Name]; known || p.Number == 0 || p.Sequence == 0 || p.Sequence > m.last {
+			return fmt.Sprintf("no 11001 %q cannot be at %d", p.Name, p.Number)
+		}
+	}
+	for _, p := range c.Forget {
+		if m.producers[p.Name][0] == p.Number {
+			delete(m.producers, p.Name)
+		}
+	}
+	for _, p := range c.Set {
+		m.producers[p.Name] = [2]uint64{p.Number, p.Sequence}
+	}
+	return "ok 0 -0"
 }
 
 // message returns what is stored for a publish.

@@ -15,6 +15,7 @@ import (
 	"runnel/jetlog/command"
 	"runnel/jetlog/config"
 	"runnel/jetlog/due"
+	"runnel/jetlog/producers"
 )
 
 var (
@@ -147,9 +148,11 @@ func (g *generator) command() command.Command {
 	if g.chance(60) {
 		return g.consumerCommand()
 	}
-	switch g.rng.IntN(9) {
+	switch g.rng.IntN(10) {
 	case 8:
 		return g.repay()
+	case 9:
+		return g.producers()
 	case 0, 1:
 		return &command.Delete{Time: g.clock, Sequence: g.sequence()}
 	case 2:
@@ -226,6 +229,23 @@ func (g *generator) put() *command.Put {
 		p.After = last + uint64(g.rng.IntN(2))
 	}
 	return p
+}
+
+// producers returns a command that forgets and sets producers, of both kinds, some of which are not where it believes.
+func (g *generator) producers() command.Command {
+	c := &command.Producers{Time: g.clock}
+	one := func(number, sequence uint64) command.Producer {
+		return command.Producer{Name: g.one("p", "q", "r", "\np", "\ndlq"), Mark: producers.Mark{Number: number, Sequence: sequence}}
+	}
+	for range g.rng.IntN(3) {
+		p := one(0, 0)
+		p.Number = g.model.producers[p.Name][0] + uint64(g.rng.IntN(2))
+		c.Forget = append(c.Forget, p)
+	}
+	for range g.rng.IntN(3) {
+		c.Set = append(c.Set, one(uint64(g.rng.IntN(20)), g.sequence()-1))
+	}
+	return c
 }
 
 // batch returns a command with several publishes.
