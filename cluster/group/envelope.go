@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-
-	"github.com/hashicorp/raft"
 )
 
 // An entry of raft carries
@@ -63,38 +61,4 @@ func decodeEnvelope(b []byte) (e envelope, records []byte, err error) {
 		return e, nil, fmt.Errorf("an entry of kind %d, which this server does not know", e.kind)
 	}
 	return e, b[envelopeBytes:], nil
-}
-
-// A configuration, as places and machines have it, is the index (8) of the entry that it came with and raft's own encoding.
-
-// encodeConfiguration joins both.
-func encodeConfiguration(index uint64, c raft.Configuration) []byte {
-	return append(binary.LittleEndian.AppendUint64(nil, index), raft.EncodeConfiguration(c)...)
-}
-
-// decodeConfiguration splits them again.
-func decodeConfiguration(b []byte) (index uint64, c raft.Configuration, err error) {
-	if len(b) <= 8 {
-		return 0, c, fmt.Errorf("a configuration of %d bytes", len(b))
-	}
-	defer func() {
-		// raft panics on bytes that it has not written.
-		if r := recover(); r != nil {
-			err = fmt.Errorf("decode a configuration: %v", r)
-		}
-	}()
-	return binary.LittleEndian.Uint64(b), raft.DecodeConfiguration(b[8:]), nil
-}
-
-// Members are the nodes of an encoded configuration, those with a vote and those without.
-func Members(configuration []byte) (voters, others []string, err error) {
-	_, c, err := decodeConfiguration(configuration)
-	for _, s := range c.Servers {
-		if s.Suffrage == raft.Voter {
-			voters = append(voters, string(s.ID))
-		} else {
-			others = append(others, string(s.ID))
-		}
-	}
-	return voters, others, err
 }

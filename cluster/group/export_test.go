@@ -17,5 +17,8 @@ func DecodeConfiguration(b []byte) error {
 	return err
 }
 
+// QuickConfiguration reads what raft has written of a configuration, if it is as raft writes it today.
+var QuickConfiguration = quickConfiguration
+
 // NewRaftLogger is what raft logs to.
 var NewRaftLogger = newRaftLogger
