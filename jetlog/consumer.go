@@ -31,9 +31,12 @@ type Consumer struct {
 	config *config.Consumer
 	form   config.Form
 	// stray is set when the filter has changed while there was something that the former one matched.
-	stray  bool
-	filter Filter
-	member interest.Member[*Consumer]
+	stray bool
+	// ahead is set when all messages are looked at before they are delivered, keyed when one waits for those of its key, and
+	// blocks when one that has failed for good keeps its place.
+	ahead, keyed, blocks bool
+	filter               Filter
+	member               interest.Member[*Consumer]
 	// incarnation is changed when the consumer begins again, so that a Deliver that was on its way
 	// can be told from a later one.
 	incarnation uint64
@@ -49,9 +52,6 @@ type Consumer struct {
 	exhausted deliveries.Exhausted
 	// passed are the messages up to delivered that are still to be delivered for the first time, nil for none.
 	passed *passed.Set
-	// ahead is set when all messages are looked at before they are delivered, keyed when one waits for those of its key, and
-	// blocks when one that has failed for good keeps its place.
-	ahead, keyed, blocks bool
 	// letters has what is given up and to be handed over, in place of exhausted; nil for a consumer that hands nothing over.
 	letters *letters.Box
 	// initial is what a consumer of last messages gets first.
@@ -91,7 +91,7 @@ func (c *Consumer) configure(cfg *config.Consumer, others ...*Consumer) {
 			return
 		}
 	}
-	c.config = &common
+	c.config = new(common) // takes memory only where it is kept
 }
 
 // beside returns the consumers between which a name is, or would be, in their order.

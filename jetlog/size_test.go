@@ -34,7 +34,7 @@ func heapBytes() int64 {
 // what they are configured to is mostly the same. Commands come decoded, as from a log, so that nothing is shared by
 // accident.
 func TestIdleSize(t *testing.T) {
-	const streams, each, mostBytes = 100, 20, 600
+	const streams, each, mostBytes = 100, 20, 440
 	list := make([]*jetlog.Stream, streams)
 	memory := jetlog.NewMemory()
 	for i := range list {

@@ -8,7 +8,7 @@ import (
 
 // Check verifies the invariants, and reports through wrong each that does not hold. It changes nothing.
 func (t *Table) Check(wrong func(format string, args ...any)) {
-	if !t.timers.Ordered() {
+	if !t.timers().Ordered() {
 		wrong("deadlines are out of order")
 	}
 	n, resting := 0, 0
@@ -21,10 +21,10 @@ func (t *Table) Check(wrong func(format string, args ...any)) {
 			continue
 		}
 		n++
-		if d.ticket != 0 && !slices.Contains(t.queue.tickets, ticket{d.Sequence, d.ticket}) {
+		if d.ticket != 0 && !slices.Contains(t.tickets(), ticket{d.Sequence, d.ticket}) {
 			wrong("message %d is not in the redelivery queue", d.Sequence)
 		}
-		if d.ticket == 0 && d.Deadline != 0 && !slices.Contains(t.timers, deadlines.Deadline{At: d.Deadline, Sequence: d.Sequence}) {
+		if d.ticket == 0 && d.Deadline != 0 && !slices.Contains(t.timers(), deadlines.Deadline{At: d.Deadline, Sequence: d.Sequence}) {
 			wrong("message %d has no deadline", d.Sequence)
 		}
 		note, known := t.notes.Get(d.Sequence)

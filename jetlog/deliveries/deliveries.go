@@ -36,9 +36,39 @@ type Table struct {
 	live int
 	// notes are kept for policies that need them, otherwise nil.
 	notes *notes.Table
+	// coming is nil until something is to happen to a delivery: most consumers have none, and there are many.
+	coming *coming
+}
+
+// coming is what is to happen to deliveries.
+type coming struct {
 	// timers has the deadlines of the deliveries, and of others that hold no longer.
 	timers deadlines.Heap
 	queue  redelivery
+}
+
+// timers are the deadlines; nothing may be added.
+func (t *Table) timers() deadlines.Heap {
+	if t.coming == nil {
+		return nil
+	}
+	return t.coming.timers
+}
+
+// tickets is the redelivery queue; nothing may be added.
+func (t *Table) tickets() []ticket {
+	if t.coming == nil {
+		return nil
+	}
+	return t.coming.queue.tickets
+}
+
+// awaits returns where it is noted what is to happen.
+func (t *Table) awaits() *coming {
+	if t.coming == nil {
+		t.coming = &coming{}
+	}
+	return t.coming
 }
 
 // Len returns how many deliveries wait for an answer.

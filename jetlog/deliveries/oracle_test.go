@@ -13,9 +13,9 @@ func TestCheckFinds(t *testing.T) {
 		want  string
 	}{
 		"nothing":         {func(*Table) {}, ""},
-		"timers":          {func(t *Table) { t.timers[0].At = 1 << 60 }, "deadlines are out of order"},
-		"no timer":        {func(t *Table) { t.timers = nil }, "message 1 has no deadline"},
-		"queue":           {func(t *Table) { t.queue.tickets = nil }, "message 3 is not in the redelivery queue"},
+		"timers":          {func(t *Table) { t.coming.timers[0].At = 1 << 60 }, "deadlines are out of order"},
+		"no timer":        {func(t *Table) { t.coming.timers = nil }, "message 1 has no deadline"},
+		"queue":           {func(t *Table) { t.coming.queue.tickets = nil }, "message 3 is not in the redelivery queue"},
 		"counted":         {func(t *Table) { t.live++ }, "5 wait for an answer, counted 4"},
 		"order":           {func(t *Table) { t.list[1].Sequence = 1 }, "delivery 2 of message 1 comes behind delivery 1 of message 1"},
 		"settled first":   {func(t *Table) { t.mark(&t.list[0]) }, "3 wait for an answer, counted 3"},

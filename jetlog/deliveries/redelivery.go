@@ -26,7 +26,7 @@ func (t *Table) Queue(d *Delivery) {
 	if d.ticket != 0 {
 		return
 	}
-	q := &t.queue
+	q := &t.awaits().queue
 	if len(q.tickets) > 2*t.live+staleMax {
 		q.tickets = slices.DeleteFunc(q.tickets, func(k ticket) bool { return !t.holds(k) })
 	}
@@ -43,7 +43,7 @@ func (t *Table) holds(k ticket) bool {
 
 // Queued calls yield for the messages that are to be delivered again, in the order of the queue, until it returns false.
 func (t *Table) Queued(yield func(seq, deliveries uint64) bool) {
-	for _, k := range t.queue.tickets {
+	for _, k := range t.tickets() {
 		if d := t.Find(k.seq); d != nil && d.ticket == k.number && !yield(k.seq, d.Count) {
 			return
 		}
@@ -70,11 +70,12 @@ func (t *Table) ring(d *Delivery, now int64, wait time.Duration) {
 		return
 	}
 	d.Deadline = deadlines.Later(now, wait)
-	if len(t.timers) > 2*t.live+staleMax {
-		t.timers = slices.DeleteFunc(t.timers, func(at deadlines.Deadline) bool { return !t.runs(at) })
-		t.timers.Rebuild()
+	c := t.awaits()
+	if len(c.timers) > 2*t.live+staleMax {
+		c.timers = slices.DeleteFunc(c.timers, func(at deadlines.Deadline) bool { return !t.runs(at) })
+		c.timers.Rebuild()
 	}
-	t.timers.Push(deadlines.Deadline{At: d.Deadline, Sequence: d.Sequence})
+	c.timers.Push(deadlines.Deadline{At: d.Deadline, Sequence: d.Sequence})
 }
 
 // runs reports whether a deadline still holds.
@@ -86,20 +87,24 @@ func (t *Table) runs(at deadlines.Deadline) bool {
 // Due returns the first delivery whose deadline has come, nil if there is none. Its deadline is taken away, so something has
 // to become of the delivery.
 func (t *Table) Due(now int64) *Delivery {
-	for len(t.timers) > 0 && !t.runs(t.timers[0]) {
-		t.timers.Pop()
-	}
-	if len(t.timers) == 0 || t.timers[0].At > now {
+	c := t.coming
+	if c == nil {
 		return nil
 	}
-	return t.Find(t.timers.Pop().Sequence)
+	for len(c.timers) > 0 && !t.runs(c.timers[0]) {
+		c.timers.Pop()
+	}
+	if len(c.timers) == 0 || c.timers[0].At > now {
+		return nil
+	}
+	return t.Find(c.timers.Pop().Sequence)
 }
 
 // NextDeadline returns when the first answer is due, 0 when none is awaited. Like all that only asks, it
 // changes nothing: deadlines that hold no longer stay until Due meets them.
 func (t *Table) NextDeadline() int64 {
-	if len(t.timers) == 0 || t.runs(t.timers[0]) {
-		return t.timers.First()
+	if timers := t.timers(); len(timers) == 0 || t.runs(timers[0]) {
+		return timers.First()
 	}
 	next := int64(0)
 	for d := range t.All() {

@@ -49,7 +49,7 @@ func (t *Table) Restore(r *codec.Reader) bool {
 	}
 	for d := range t.All() {
 		if d.ticket == 0 && d.Deadline != 0 {
-			t.timers.Push(deadlines.Deadline{At: d.Deadline, Sequence: d.Sequence})
+			t.awaits().timers.Push(deadlines.Deadline{At: d.Deadline, Sequence: d.Sequence})
 		}
 	}
 	return true

@@ -33,7 +33,7 @@ func TestMatching(t *testing.T) {
 			table.Leave(&members[i])
 			wants[i] = nil
 		}
-		subject := []string{"a.b", "a.c", "a.b.c", "c", "d.b"}[rng.IntN(5)]
+		subject := []string{"a.b", "a.c", "a.b.c", "c", "d.b", "", "a..b"}[rng.IntN(7)] // the last two are none
 		var want, got []int
 		for i, list := range wants {
 			if slices.ContainsFunc(list, func(p string) bool { return subjects.Match(p, subject) }) {
@@ -52,6 +52,26 @@ func TestMatching(t *testing.T) {
 	table.Matching("a.b", func(int) bool { n++; return false })
 	if n > 1 {
 		t.Errorf("%d were told after the first had enough", n)
+	}
+}
+
+// TestWantingAll: who wants all subjects takes no memory beside the member but a place in a list.
+func TestWantingAll(t *testing.T) {
+	const crowd = 1000
+	members := make([]interest.Member[int], crowd)
+	n := testing.AllocsPerRun(10, func() {
+		table := interest.New[int]()
+		for i := range members {
+			table.Enter(&members[i], i, nil)
+		}
+		for i := range members {
+			table.Leave(&members[(i*7)%crowd])
+			table.Leave(&members[(i*7)%crowd]) // is in no table any more
+		}
+		table.Matching("a", func(i int) bool { t.Errorf("%d is still there", i); return true })
+	})
+	if n > 20 {
+		t.Errorf("%v allocations for %d members, want those of a list that grows", n, crowd)
 	}
 }
 
