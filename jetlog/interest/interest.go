@@ -47,12 +47,11 @@ func (t *Table[T]) Enter(m *Member[T], value T, patterns []string) {
 func (t *Table[T]) Leave(m *Member[T]) {
 	if len(m.entries) == 0 && m.round > 0 {
 		t.leaveAll(int(m.round) - 1)
-		m.round = 0
 	}
 	for i := range m.entries {
 		t.tree.Remove(&m.entries[i])
 	}
-	m.entries = nil
+	m.entries, m.round = nil, 0
 }
 
 // leaveAll takes the member at a place out of those that want all. The last one takes the place.
