@@ -132,14 +132,14 @@ func (c *Consumer) Backup() *command.ConsumerRestore {
 		Exhausted: c.givenUp(),
 		Initial:   c.initial.Live(), Resume: c.initial.Resume,
 	}
-	out.Config.PauseUntil = nil
-	if c.pausedUntil > 0 {
+	if out.Config.PauseUntil = nil; c.pausedUntil > 0 {
 		until := time.Unix(0, c.pausedUntil).UTC()
 		out.Config.PauseUntil = &until
 	}
 	if c.passed.Len() > 0 {
 		// There is no place for what was passed over: it comes again with all that is not settled.
 		out.DeliveredConsumer, out.DeliveredStream = c.floor.Consumer, c.floor.Stream
+		out.Initial = c.initial.With(c.passed.All, c.acks.Sequences, slices.Values(out.Exhausted))
 		out.Exhausted = slices.Clone(c.exhausted.UpTo(c.floor.Stream))
 		return out
 	}

@@ -14,7 +14,11 @@ import (
 // TestRestoreConsumers makes streams with consumers in all states by random commands, brings their messages and
 // consumers into another stream, and sees that nothing is different there.
 func TestRestoreConsumers(t *testing.T) {
+	seeds := []uint64{398} // something that is to be handed over comes again
 	for seed := range uint64(40) {
+		seeds = append(seeds, seed)
+	}
+	for _, seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		g := &generator{rng: rng, clock: int64(time.Hour)}
 		cfg := g.config()

@@ -71,6 +71,15 @@ func (t *Table) awaits() *coming {
 	return t.coming
 }
 
+// Sequences calls yield for the messages whose deliveries wait for an answer, in their order, until it returns false.
+func (t *Table) Sequences(yield func(seq uint64) bool) {
+	for d := range t.All() {
+		if !yield(d.Sequence) {
+			return
+		}
+	}
+}
+
 // Len returns how many deliveries wait for an answer.
 func (t *Table) Len() int { return t.live }
 

@@ -4,6 +4,7 @@ package lasts
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 )
 
@@ -92,6 +93,20 @@ func (n *List) Live() []uint64 {
 		}
 	}
 	return out
+}
+
+// With returns the sequences that are still there with others that are not above Resume, in their order and each once.
+func (n *List) With(others ...iter.Seq[uint64]) []uint64 {
+	out := n.Live()
+	for _, all := range others {
+		for seq := range all {
+			if seq <= n.Resume {
+				out = append(out, seq)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Renew takes other messages in place of those, which must ascend and not be above Resume.

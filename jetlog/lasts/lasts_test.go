@@ -50,6 +50,18 @@ func TestList(t *testing.T) {
 	}
 }
 
+// TestWith puts others between those that are left.
+func TestWith(t *testing.T) {
+	var l lasts.List
+	l.Resume = 50
+	l.Renew([]uint64{10, 20, 30})
+	l.Remove(20)
+	got := l.With(slices.Values([]uint64{5, 25, 51}), slices.Values([]uint64{25, 30, 50}))
+	if want := []uint64{5, 10, 25, 30, 50}; !slices.Equal(got, want) {
+		t.Errorf("got %d, want %d", got, want)
+	}
+}
+
 func TestEmpty(t *testing.T) {
 	var l lasts.List
 	l.Pass(9)
