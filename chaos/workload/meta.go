@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -124,6 +125,25 @@ func (w *metaLoad) finish(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
+// allOf fails if there are streams of the load besides some: a list leaves out what no server has told of in time, and says so, but the
+// client library does not tell.
+func (c *client) allOf(ctx context.Context, names []string) error {
+	all := c.js.StreamNames(ctx)
+	var missing []string
+	for name := range all.Name() {
+		if strings.HasPrefix(name, metaPrefix) && !slices.Contains(names, name) {
+			missing = append(missing, name)
+		}
+	}
+	if err := all.Err(); err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("nothing is told of streams %q", missing)
+	}
+	return nil
+}
+
 // list records which streams and consumers of the load there are, by what the client's server says, and returns the streams.
 // Nothing is recorded of a listing that fails half-way.
 func (c *client) list(ctx context.Context) (names []string, err error) {
@@ -137,6 +157,9 @@ func (c *client) list(ctx context.Context) (names []string, err error) {
 		found = append(found, history.Operation{Kind: history.Exists, Stream: info.Config.Name, Value: info.Config.Description})
 	}
 	if err := streams.Err(); err != nil {
+		return nil, err
+	}
+	if err := c.allOf(ctx, names); err != nil {
 		return nil, err
 	}
 	for _, name := range names {

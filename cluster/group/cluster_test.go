@@ -43,11 +43,12 @@ type cluster struct {
 	window uint64
 	logger *slog.Logger
 	ids    atomic.Uint64
+	timing group.Timing
 }
 
 // newCluster starts a group on n nodes. Everything about it must happen in a bubble.
 func newCluster(t *testing.T, n int, seed uint64) *cluster {
-	c := &cluster{t: t, seed: seed, net: newNetwork(seed), check: newChecker(t), window: 3}
+	c := &cluster{t: t, seed: seed, net: newNetwork(seed), check: newChecker(t), window: 3, timing: quick}
 	var names []string
 	for i := range n {
 		names = append(names, fmt.Sprintf("n%d", i+1))
@@ -96,7 +97,7 @@ func (n *node) start() {
 	m := newMachine(n.name, n.disk, l, n.c.check)
 	m.window = n.c.window
 	g, err := group.Open(group.Config{
-		ID: 7, Self: n.name, Machine: m, Log: l, Transport: n.c.net.join(n.name), Timing: quick, Logger: n.c.logger,
+		ID: 7, Self: n.name, Machine: m, Log: l, Transport: n.c.net.join(n.name), Timing: n.c.timing, Logger: n.c.logger,
 		Lead: func(term uint64) {
 			n.mu.Lock()
 			defer n.mu.Unlock()

@@ -72,6 +72,10 @@ func (c *courier) AppendEntries(id raft.ServerID, target raft.ServerAddress, arg
 		err := c.Transport.AppendEntries(id, target, c.clamp(args), resp)
 		if err == nil {
 			c.answered(id, args, resp)
+			if heartbeat && !resp.Success && resp.Term > args.Term {
+				// There is another leader. Raft does not look at what heartbeats are answered, and would find out with the next entry.
+				c.raft().VerifyLeader()
+			}
 			return nil
 		}
 		if heartbeat || !c.wait(pause, back) || !c.leads(id, args.Term) {

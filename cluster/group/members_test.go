@@ -301,6 +301,38 @@ func TestCampaign(t *testing.T) {
 	})
 }
 
+// TestRivalLeader: a leader of an idle group that another one has replaced learns that from any follower of both, with the next heartbeat, and not
+// only when it has something to send.
+func TestRivalLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 5, 1)
+		defer c.close()
+		c.timing.Commit = time.Hour
+		for _, n := range c.nodes {
+			n.stop()
+		}
+		for _, n := range c.nodes {
+			n.start()
+		}
+		old := c.leader()
+		c.fill(1)
+		time.Sleep(time.Second)
+		others := c.others(old)
+		near, both, far := others[0], others[1], others[2:]
+		for _, n := range far { // both reaches all, and so has old a majority as before
+			c.net.isolate(n.name, old.name, near.name)
+		}
+		if err := far[0].group().Campaign(); err != nil {
+			t.Fatal(err)
+		}
+		c.until("another one leads", func() bool { return far[0].group().Status().Leads })
+		time.Sleep(quick.Heartbeat / 2) // every tenth there is one
+		if old.group().Status().Leads {
+			t.Errorf("%s still leads, though %s knows of another leader: %s", old.name, both.name, c.describe())
+		}
+	})
+}
+
 // load has proposals always be under way at the leader, until the function that it returns is called.
 func (c *cluster) load() (stop func()) {
 	done, stopped := make(chan struct{}), make(chan struct{})

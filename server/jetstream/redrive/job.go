@@ -52,6 +52,11 @@ func newJob(q *api.DeadRedriveRequest, s jetlog.State, now int64, clock time.Tim
 	return j
 }
 
+// asks tells whether a request for one letter is for what the job does.
+func (j *job) asks(q *api.DeadRedriveRequest) bool {
+	return q.Sequence != 0 && q.Sequence == j.Sequence && q.To == j.To
+}
+
 // number is that under which the letter with a sequence is put.
 func (j *job) number(sequence uint64) uint64 { return j.Base + sequence - j.First }
 

@@ -246,6 +246,28 @@ func TestRefused(t *testing.T) {
 	refused(err, api.RedriveInvalid)
 }
 
+// TestAskedAgain asks for the same letter while it is being put back, and for another one.
+func TestAskedAgain(t *testing.T) {
+	w := newWorld(t)
+	s := w.open()
+	defer s.Close()
+	w.bury("S", "S")
+	w.change(func() {
+		w.judge = func(string, *handover.Message) *api.Error { return api.NewError(config.StoreFailed, "full") }
+	})
+	w.begin(s, api.DeadRedriveRequest{Sequence: 1})
+	again, err := s.Begin(t.Context(), &api.DeadRedriveRequest{Sequence: 1, To: "consumer"})
+	if err != nil || again.Sequence != 1 || again.Ended != nil {
+		t.Errorf("got %+v, %v, want what runs", again, err)
+	}
+	for _, q := range []api.DeadRedriveRequest{{Sequence: 2, To: "consumer"}, {Sequence: 1, To: "subject"}, {All: true, To: "consumer"}} {
+		var e *api.Error
+		if _, err := s.Begin(t.Context(), &q); !errors.As(err, &e) || e.ErrCode != int(api.RedriveRuns) {
+			t.Errorf("%+v: got %v, want that one runs", q, err)
+		}
+	}
+}
+
 func (w *world) propose(c command.Command) {
 	w.t.Helper()
 	if r, err := w.log.Propose(w.t.Context(), c); err != nil || r.Code != 0 {
