@@ -100,6 +100,7 @@ func (t *stream) begin() {
 	}
 	t.due.Reach()
 	s := t.account.service
+	t.fence = s.cfg.Engine.Fence() // before anybody finds the stream
 	t.ingest = s.ingest.Open(t.account.account, t.log, ingest.Hooks{
 		Stored:    t.stored,
 		Withdrawn: t.withdrawn,
@@ -125,7 +126,6 @@ func (t *stream) begin() {
 
 // attend lets messages come, and time pass.
 func (t *stream) attend() {
-	t.fence = t.account.service.cfg.Engine.Fence()
 	t.subscribe()
 	t.due.Watch()
 }
