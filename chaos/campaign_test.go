@@ -86,7 +86,7 @@ func TestFaultIsNotDone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out, err := chaos.Run(ctx, chaos.Options{
-		Program: program(t), Workloads: []string{"W1"}, Faults: []string{"damage-wal"}, Length: time.Hour, Fault: 2 * time.Second, Quiet: 4 * time.Second,
+		Program: program(t), Workloads: []string{"W1"}, Faults: []string{"damage-wal"}, Length: time.Minute, Fault: 2 * time.Second, Quiet: 4 * time.Second,
 		Rate: 20, Processes: 2, Liveness: 20 * time.Second, Dir: dir,
 		Tell: func(text string) {
 			t.Log(text)

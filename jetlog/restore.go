@@ -132,9 +132,9 @@ func (c *Consumer) Backup() *command.ConsumerRestore {
 		Exhausted: c.givenUp(),
 		Initial:   c.initial.Live(), Resume: c.initial.Resume,
 	}
-	if out.Config.PauseUntil = nil; c.pausedUntil > 0 {
-		until := time.Unix(0, c.pausedUntil).UTC()
-		out.Config.PauseUntil = &until
+	out.Config.PauseUntil = nil
+	if c.pausedUntil > 0 {
+		out.Config.PauseUntil = new(time.Unix(0, c.pausedUntil).UTC())
 	}
 	if c.passed.Len() > 0 {
 		// There is no place for what was passed over: it comes again with all that is not settled.

@@ -73,7 +73,7 @@ func (c *courier) AppendEntries(id raft.ServerID, target raft.ServerAddress, arg
 		if err == nil {
 			c.answered(id, args, resp)
 			if heartbeat && !resp.Success && resp.Term > args.Term {
-				// There is another leader. Raft does not look at what heartbeats are answered, and would find out with the next entry.
+				// A later term has begun: others may lead. Raft does not look at what heartbeats are answered, and would find out with the next entry.
 				c.raft().VerifyLeader()
 			}
 			return nil

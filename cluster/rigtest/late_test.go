@@ -3,36 +3,11 @@
 package rigtest_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
 
-	"github.com/nats-io/nats.go"
-
 	"runnel/cluster/rigtest"
 )
-
-// state is what a stream has.
-type state struct {
-	Messages uint64 `json:"messages"`
-	Last     uint64 `json:"last_seq"`
-}
-
-// stateOf asks for the state of the stream.
-func stateOf(t *testing.T, nc *nats.Conn) state {
-	t.Helper()
-	m, err := nc.Request("$JS.API.STREAM.INFO."+stream, nil, rigtest.Patience)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var info struct {
-		State state `json:"state"`
-	}
-	if err := json.Unmarshal(m.Data, &info); err != nil {
-		t.Fatal(err)
-	}
-	return info.State
-}
 
 // TestLateCopies: what stands still on its way to a server that led the stream, and comes when that leads it again, is not carried out there: the
 // leader between has done so. It is neither stored a second time, nor is what was stored since purged.
@@ -77,7 +52,11 @@ func TestLateCopies(t *testing.T) {
 		return err
 	})
 	publish(1)
-	if got, want := stateOf(t, nc), (state{21, 36}); got != want {
-		t.Errorf("the stream has %+v, want %+v", got, want)
+	info, err := rigtest.StreamInfo(nc, stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := info.State; got.Msgs != 21 || got.LastSeq != 36 {
+		t.Errorf("the stream has %d messages, the last is %d, want 21 and 36", got.Msgs, got.LastSeq)
 	}
 }

@@ -49,8 +49,8 @@ func (p *Pulse) Introduced(took time.Duration) { p.rtt.CompareAndSwap(0, int64(t
 // RTT is the round trip as it was last measured, 0 before.
 func (p *Pulse) RTT() time.Duration { return time.Duration(p.rtt.Load()) }
 
-// Beat tells what is to be done now about a peer that has been there since start and has sent so many messages, which it does not have to say
-// twice: one that sends is not pinged, but to measure. It is to be pinged at intervals, and may leave most of the pings unanswered.
+// Beat tells what is to be done now about a peer that has been there since start and has sent so many messages. One that sends something is there,
+// and is pinged only to measure; any other is pinged at intervals, and stale when it leaves as many pings as most unanswered.
 func (p *Pulse) Beat(now, start time.Time, interval time.Duration, most int, messages int64) Verdict {
 	if p.next == 0 {
 		first := min(firstPing, interval)
